@@ -1,0 +1,148 @@
+// Package bench runs kernels on a device and checks what they computed: the
+// Device a kernel runs on, the case file that says what to run and what must
+// come out, and the result of a run.
+package bench
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// Device runs PTX: the virtual machine (bench/vm) or a GPU. Its methods are
+// for one goroutine at a time.
+type Device interface {
+	// Name says what runs, for people: "virtual machine, sm_90a".
+	Name() string
+
+	// Provenance is where the device's counters and times are from.
+	Provenance() Provenance
+
+	// Load reads a PTX module. The file's name is for messages only.
+	Load(ctx context.Context, file string, ptx []byte) (*Module, error)
+
+	// Unload frees a module.
+	Unload(*Module) error
+
+	// Alloc reserves size bytes of global memory, aligned to align bytes (a
+	// power of two; 0 is 256). Its bytes were never written.
+	Alloc(size, align int64) (Buffer, error)
+
+	// Free gives a buffer back; an access to it then is out of bounds.
+	Free(Buffer) error
+
+	// Write copies data from the host into a buffer at a byte offset.
+	Write(b Buffer, offset int64, data []byte) error
+
+	// Read copies len(data) bytes from a buffer to the host.
+	Read(b Buffer, offset int64, data []byte) error
+
+	// Launch runs a kernel to its end. A fault of the kernel is in the report
+	// and no error; an error means that the launch could not be made, or that
+	// ctx ended.
+	Launch(ctx context.Context, m *Module, kernel string, l Launch) (*Report, error)
+
+	// Close frees everything.
+	Close() error
+}
+
+// Buffer is an allocation in a device's global memory.
+type Buffer struct {
+	Address uint64
+	Size    int64
+}
+
+// Module is a module that a device loaded.
+type Module struct {
+	ID      int // the device's own
+	Target  string
+	Kernels []Kernel // in the order of the text
+}
+
+// Kernel finds a kernel by name; the error lists what the module has.
+func (m *Module) Kernel(name string) (*Kernel, error) {
+	for i := range m.Kernels {
+		if m.Kernels[i].Name == name {
+			return &m.Kernels[i], nil
+		}
+	}
+	return nil, fmt.Errorf("kernel %q: the module has %s", name, m.kernelNames())
+}
+
+func (m *Module) kernelNames() string {
+	if len(m.Kernels) == 0 {
+		return "no kernels"
+	}
+	var s string
+	for i, k := range m.Kernels {
+		if i == 20 {
+			return s + fmt.Sprintf(" and %d more", len(m.Kernels)-i)
+		}
+		if i > 0 {
+			s += ", "
+		}
+		s += k.Name
+	}
+	return s
+}
+
+// Kernel is a kernel's interface.
+type Kernel struct {
+	Name         string
+	Params       []Param
+	SharedBytes  int64     // static
+	MaxThreads   [3]uint32 // .maxntid, zero where not given
+	ReqThreads   [3]uint32 // .reqntid, zero where not given
+	ReqCluster   [3]uint32 // .reqnctapercluster, zero where not given
+	DynamicStart int64     // where dynamic shared memory begins, in bytes after the static
+}
+
+// Param is a kernel's parameter: where it lies among the parameters' bytes.
+type Param struct {
+	Name         string
+	Type         string // PTX's element type, "u64"
+	Offset, Size int64  // bytes
+	Align        int64
+}
+
+// Launch says how to start a kernel. A zero extent counts as 1.
+type Launch struct {
+	Grid, Block, Cluster [3]uint32
+	SharedBytes          int64 // dynamic shared memory
+	Args                 []Arg // one for each parameter
+
+	// Blocks limits the run to these blocks of the grid; nil runs all.
+	Blocks [][3]uint32
+}
+
+// Arg is an argument's bytes, little-endian, as long as its parameter.
+type Arg []byte
+
+// Pointer is the argument that passes a buffer's address.
+func Pointer(b Buffer) Arg { return U64(b.Address) }
+
+// U64 is a 64-bit argument.
+func U64(v uint64) Arg { return binary.LittleEndian.AppendUint64(nil, v) }
+
+// U32 is a 32-bit argument.
+func U32(v uint32) Arg { return binary.LittleEndian.AppendUint32(nil, v) }
+
+// I32 is a 32-bit argument.
+func I32(v int32) Arg { return U32(uint32(v)) }
+
+// I64 is a 64-bit argument.
+func I64(v int64) Arg { return U64(uint64(v)) }
+
+// F32 is a 32-bit floating-point argument.
+func F32(v float32) Arg { return U32(math.Float32bits(v)) }
+
+// F64 is a 64-bit floating-point argument.
+func F64(v float64) Arg { return U64(math.Float64bits(v)) }
+
+// Report is what a launch did.
+type Report struct {
+	Faults   []Fault
+	Counters Counters
+	Printed  string // what the kernel printed
+}
