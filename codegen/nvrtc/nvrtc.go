@@ -1,0 +1,145 @@
+// Package nvrtc compiles CUDA C with NVIDIA's runtime compiler, and drives
+// ptxas and nvdisasm where they are installed.
+//
+// The library is opened when [Find] is called, never linked: a program that
+// imports this package builds and starts on a machine without CUDA, and built
+// without cgo it answers [ErrUnavailable].
+package nvrtc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ErrUnavailable is wrapped by the errors of [Find], [FindPtxas] and
+// [FindNvdisasm] when the machine does not have what they look for.
+var ErrUnavailable = errors.New("unavailable")
+
+// ErrArch is wrapped by [Compiler.Compile] when the architecture is not one
+// this NVRTC compiles for.
+var ErrArch = errors.New("architecture not supported")
+
+// Compiler is an opened NVRTC. It is safe for use by several goroutines.
+type Compiler struct {
+	path         string
+	major, minor int
+	archs        []int // compute capabilities times ten, ascending
+	lib          *library
+}
+
+// Source is one CUDA C translation unit. Name is what diagnostics call it.
+type Source struct {
+	Name string
+	Text string
+}
+
+// Options say how to compile.
+type Options struct {
+	// Arch is sm_80 (PTX and cubin) or compute_80 (PTX alone); a suffix a or
+	// f asks for the architecture's own instructions or its family's.
+	Arch string
+	// LineInfo keeps source lines in the PTX (.loc) and the cubin.
+	LineInfo bool
+	// Flags are passed on as they are, such as --use_fast_math.
+	Flags []string
+}
+
+// Result is what a compilation made.
+type Result struct {
+	PTX   []byte // without the final NUL
+	Cubin []byte // nil when Options.Arch names a virtual architecture
+	Log   string // warnings and, with --ptxas-options=-v, resource usage
+}
+
+// CompileError is a source that NVRTC refused.
+type CompileError struct {
+	Source      string // name of the source
+	Arch        string
+	Log         string
+	Diagnostics []Diagnostic
+}
+
+// Error gives the first error of the log and how many there are.
+func (e *CompileError) Error() string {
+	errs := slices.DeleteFunc(slices.Clone(e.Diagnostics), func(d Diagnostic) bool { return d.Severity != Error })
+	head := fmt.Sprintf("compiling %s for %s", e.Source, e.Arch)
+	switch len(errs) {
+	case 0:
+		return head + ": " + strings.TrimSpace(e.Log)
+	case 1:
+		return head + ": " + errs[0].String()
+	}
+	return fmt.Sprintf("%s: %s (and %d more)", head, errs[0], len(errs)-1)
+}
+
+// Find opens the first NVRTC in dirs, which may be toolkit roots or library
+// folders, then in the places that [SearchDirs] lists, then on the loader's
+// own path.
+func Find(dirs ...string) (*Compiler, error) {
+	roots := append(slices.Clone(dirs), SearchDirs()...)
+	var failed error
+	for _, path := range libraryPaths(roots) {
+		c, err := open(path)
+		if err == nil {
+			return c, nil
+		}
+		failed = errors.Join(failed, err)
+	}
+	if failed != nil {
+		return nil, fmt.Errorf("NVRTC %w: %w", ErrUnavailable, failed)
+	}
+	return nil, fmt.Errorf("NVRTC %w: no libnvrtc in %s or on the loader's path", ErrUnavailable, strings.Join(roots, ", "))
+}
+
+func open(path string) (*Compiler, error) {
+	lib, err := openLibrary(path)
+	if err != nil {
+		return nil, err
+	}
+	c := &Compiler{path: lib.path, lib: lib}
+	if c.major, c.minor, err = lib.version(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if c.archs, err = lib.archs(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	slices.Sort(c.archs)
+	return c, nil
+}
+
+// Path is the file the library was loaded from, or the bare name the loader
+// resolved.
+func (c *Compiler) Path() string { return c.path }
+
+// Version is NVRTC's own version, such as 13, 0.
+func (c *Compiler) Version() (major, minor int) { return c.major, c.minor }
+
+// Archs lists the compute capabilities NVRTC compiles for, times ten,
+// ascending: 75, 80, ... 120.
+func (c *Compiler) Archs() []int { return slices.Clone(c.archs) }
+
+// Compile compiles src. It returns a *[CompileError] when NVRTC refuses the
+// source, an error that wraps [ErrArch] when it does not know the
+// architecture, and ctx's error once ctx is done; a compilation in flight is
+// then cancelled, where NVRTC can (12.9 and newer), or else waited for.
+func (c *Compiler) Compile(ctx context.Context, src Source, opt Options) (*Result, error) {
+	if err := c.checkArch(opt.Arch); err != nil {
+		return nil, err
+	}
+	flags := append([]string{"--gpu-architecture=" + opt.Arch}, opt.Flags...)
+	if opt.LineInfo {
+		flags = append(flags, "--generate-line-info")
+	}
+	for _, s := range append([]string{src.Name, src.Text}, flags...) {
+		if i := strings.IndexByte(s, 0); i >= 0 {
+			return nil, fmt.Errorf("compiling %q: NUL byte at offset %d of the source, its name or a flag", src.Name, i)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return c.lib.compile(ctx, src, opt.Arch, flags)
+}
