@@ -1,0 +1,153 @@
+// Package space describes a search space as data: named integer parameters, and
+// constraints written as Go expressions over the parameters, the problem's sizes and
+// the target's limits. It enumerates what is valid in a fixed order and says how many
+// points each constraint removed.
+package space
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Space is a product of parameters narrowed by constraints.
+type Space struct {
+	Params      []Param
+	Constraints []Constraint
+}
+
+// Param is one axis: the values a search tries, in the order it tries them.
+type Param struct {
+	Name   string
+	Values []int
+	// Also lists values that are legal when set by hand but that no search tries.
+	Also []int
+	Doc  string
+}
+
+// Constraint is a condition every configuration meets. Expr is a Go expression of type
+// bool; package documentation of Compile lists what it may hold.
+type Constraint struct {
+	Name string
+	Expr string
+	Doc  string
+}
+
+// Env gives values to the names a constraint may use besides the parameters: problem
+// sizes and limits of the target.
+type Env map[string]int64
+
+// Names returns the parameters' names in order.
+func (s *Space) Names() []string {
+	names := make([]string, len(s.Params))
+	for i, p := range s.Params {
+		names[i] = p.Name
+	}
+	return names
+}
+
+// Param returns the parameter called name.
+func (s *Space) Param(name string) (Param, bool) {
+	i := slices.IndexFunc(s.Params, func(p Param) bool { return p.Name == name })
+	if i < 0 {
+		return Param{}, false
+	}
+	return s.Params[i], true
+}
+
+// Override returns base with the settings, each `name=value`, applied. An unknown
+// name, a name given twice, or a value the parameter doesn't allow is an error that
+// lists what is allowed.
+func (s *Space) Override(base Config, settings []string) (Config, error) {
+	c := base
+	seen := map[string]bool{}
+	for _, text := range settings {
+		name, value, err := s.setting(text)
+		if err != nil {
+			return Config{}, err
+		}
+		if seen[name] {
+			return Config{}, fmt.Errorf("setting %q: %s is set twice", text, name)
+		}
+		seen[name] = true
+		c = c.With(name, value)
+	}
+	return c, nil
+}
+
+// Parse reads the canonical text of a configuration, `BM=128 BN=64`: every parameter
+// once, in any order.
+func (s *Space) Parse(text string) (Config, error) {
+	fields := strings.Fields(text)
+	c, err := s.Override(Config{}, fields)
+	if err != nil {
+		return Config{}, err
+	}
+	values := make([]int, len(s.Params))
+	for i, p := range s.Params {
+		v, ok := c.Get(p.Name)
+		if !ok {
+			return Config{}, fmt.Errorf("configuration %q: no value for %s, want one of %s", text, p.Name, p.allowed())
+		}
+		values[i] = v
+	}
+	return Config{names: s.Names(), values: values}, nil
+}
+
+// setting splits and checks one `name=value`.
+func (s *Space) setting(text string) (string, int, error) {
+	name, digits, ok := strings.Cut(text, "=")
+	if !ok {
+		return "", 0, fmt.Errorf("setting %q: want NAME=VALUE, with NAME one of %s", text, strings.Join(s.Names(), ", "))
+	}
+	p, ok := s.Param(name)
+	if !ok {
+		return "", 0, fmt.Errorf("setting %q: no parameter %q, want one of %s", text, name, strings.Join(s.Names(), ", "))
+	}
+	v, err := strconv.Atoi(digits)
+	if err != nil || !p.allows(v) {
+		return "", 0, fmt.Errorf("setting %q: %s cannot be %q, want one of %s", text, name, digits, p.allowed())
+	}
+	return name, v, nil
+}
+
+func (p Param) allows(v int) bool {
+	return slices.Contains(p.Values, v) || slices.Contains(p.Also, v)
+}
+
+// allowed lists the legal values in rising order.
+func (p Param) allowed() string {
+	all := slices.Concat(p.Values, p.Also)
+	slices.Sort(all)
+	words := make([]string, 0, len(all))
+	for _, v := range slices.Compact(all) {
+		words = append(words, strconv.Itoa(v))
+	}
+	return strings.Join(words, ", ")
+}
+
+// check finds mistakes in the data itself.
+func (s *Space) check(env Env) error {
+	seen := map[string]bool{}
+	for _, p := range s.Params {
+		switch {
+		case !isName(p.Name):
+			return fmt.Errorf("parameter %q: want a Go identifier for a name", p.Name)
+		case seen[p.Name]:
+			return fmt.Errorf("parameter %s is declared twice", p.Name)
+		case len(p.Values) == 0:
+			return fmt.Errorf("parameter %s has no values", p.Name)
+		}
+		if _, taken := env[p.Name]; taken {
+			return fmt.Errorf("parameter %s has the name of a size or limit: rename it", p.Name)
+		}
+		for i, v := range p.Values {
+			if slices.Contains(p.Values[:i], v) {
+				return fmt.Errorf("parameter %s lists %d twice", p.Name, v)
+			}
+		}
+		seen[p.Name] = true
+	}
+	return nil
+}
