@@ -48,7 +48,7 @@ type compiler struct {
 //
 // An expression holds integers, the names of parameters and of env, true and false,
 // + - * / % on integers (/ truncates as in Go), comparisons, && || ! on conditions,
-// parentheses, min(a, ...), max(a, ...) and ceil(a, b), the quotient rounded up.
+// parentheses, min(a, ...), max(a, ...) and ceildiv(a, b), the quotient rounded up.
 // Arithmetic is on int64. A condition that divides by zero or overflows doesn't hold.
 func (c *compiler) compile(text string) (node, error) {
 	if len(text) > maxExpr {
@@ -99,7 +99,7 @@ func (c *compiler) expr(e ast.Expr) (node, error) {
 	case *ast.CallExpr:
 		return c.call(e)
 	}
-	return node{}, at(e, "want integers, names, + - * / %%, comparisons, && || !, min, max or ceil")
+	return node{}, at(e, "want integers, names, + - * / %%, comparisons, && || !, min, max or ceildiv")
 }
 
 func literal(e *ast.BasicLit) (node, error) {
@@ -234,11 +234,11 @@ func compare(op token.Token, x, y intFunc) boolFunc {
 
 func (c *compiler) call(e *ast.CallExpr) (node, error) {
 	name, ok := e.Fun.(*ast.Ident)
-	if !ok || (name.Name != "min" && name.Name != "max" && name.Name != "ceil") {
-		return node{}, at(e, "unknown function, want min, max or ceil")
+	if !ok || (name.Name != "min" && name.Name != "max" && name.Name != "ceildiv") {
+		return node{}, at(e, "unknown function, want min, max or ceildiv")
 	}
-	if n := len(e.Args); name.Name == "ceil" && n != 2 || n == 0 {
-		return node{}, at(e, "%s of %d values: want ceil(a, b), min(a, ...) or max(a, ...)", name.Name, n)
+	if n := len(e.Args); name.Name == "ceildiv" && n != 2 || n == 0 {
+		return node{}, at(e, "%s of %d values: want ceildiv(a, b), min(a, ...) or max(a, ...)", name.Name, n)
 	}
 	var result node
 	for i, arg := range e.Args {
@@ -339,5 +339,5 @@ func (f *frame) ceil(a, b int64) int64 {
 
 // isName reports whether s can name a parameter in an expression.
 func isName(s string) bool {
-	return token.IsIdentifier(s) && !slices.Contains([]string{"min", "max", "ceil", "true", "false"}, s)
+	return token.IsIdentifier(s) && !slices.Contains([]string{"min", "max", "ceildiv", "true", "false"}, s)
 }
