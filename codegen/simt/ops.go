@@ -1,0 +1,289 @@
+package simt
+
+// Op is an operation of the thread IR: a row of the table below.
+type Op uint8
+
+// The operations.
+const (
+	OpInvalid Op = iota
+
+	// Values that stand in no block.
+	OpConst      // Imm: the bits (integers sign-extended)
+	OpParam      // Imm: parameter's number
+	OpSpecial    // Special: which register
+	OpSharedBase // 32-bit shared address of the kernel's shared memory
+
+	// Integers, and floats where the type says so.
+	OpAdd
+	OpSub
+	OpMul    // low half
+	OpMulHi  // high half, signed
+	OpMulHiU // high half, unsigned
+	OpMulWide
+	OpMulWideU
+	OpMad // a*b+c, low half
+	OpMadWide
+	OpMadWideU
+	OpDiv
+	OpDivU
+	OpRem
+	OpRemU
+	OpMin
+	OpMax
+	OpMinU
+	OpMaxU
+	OpNeg
+	OpAbs
+	OpAnd
+	OpOr
+	OpXor
+	OpNot
+	OpLop3 // Imm: truth table, a=0xF0 b=0xCC c=0xAA
+	OpShl
+	OpShr  // arithmetic
+	OpShrU // logical
+	OpShf  // funnel shift left of hi:lo: (lo, hi, n)
+	OpBfe  // unsigned bit field: (a, position, length)
+	OpPrmt // byte permutation: (a, b, selector)
+	OpPopc
+	OpClz
+	OpBrev
+
+	// Predicates.
+	OpCmp
+	OpSelect // (predicate, then, otherwise)
+
+	// Floats.
+	OpFma
+	OpEx2
+	OpLg2
+	OpRsqrt
+	OpRcp
+	OpSqrt
+	OpTanh
+	OpSin
+	OpCos
+
+	// Conversions. Type is the result's type.
+	OpSext
+	OpZext
+	OpTrunc
+	OpIntToFloat
+	OpFloatToInt
+	OpFloatCvt  // between float widths
+	OpCvtPack   // (hi, lo) of f32 to f16x2 or bf16x2
+	OpCvtTF32   // f32 rounded to tf32, still in 32 bits
+	OpPackFP8   // Mem tells which: (hi, lo) of f32, or one f16x2, to two 8-bit floats
+	OpUnpackFP8 // two 8-bit floats to f16x2
+	OpBitcast   // same width, no instruction
+	OpPack      // (lo, hi): halves to a whole
+	OpUnpack    // a whole to (lo, hi)
+
+	// Between the lanes of a warp.
+	OpShfl // (value, lane or mask)
+	OpVote // Atom: and = all, or = any
+	OpBallot
+	OpRedux // warp reduction of integers: Atom
+	OpMatch // lanes with the same value
+	OpElect // one lane of the warp
+
+	// Memory.
+	OpLd
+	OpSt
+	OpAtom // returns the old value
+	OpRed  // returns nothing
+	OpCpAsync
+	OpCpAsyncCommit
+	OpCpAsyncWait // Imm: groups that may still be in flight
+	OpLdMatrix
+	OpStMatrix
+	OpPrefetch
+
+	// Tensor cores.
+	OpMma
+
+	// Order.
+	OpBar       // Imm: threads, 0 for all; arg: barrier's number
+	OpBarArrive // Imm: threads
+	OpWarpSync
+	OpFence
+
+	// Control.
+	OpFor  // (lo, hi, step, carried...): while i < hi, signed
+	OpLoop // (carried...): do ... while Yield[0]
+	OpIf   // (predicate)
+	OpReturn
+	OpTrap
+	OpNote // a comment
+
+	numOps
+)
+
+// Effect says what an operation does beyond computing its results.
+type Effect uint8
+
+// The effects. Without any, an operation is pure.
+const (
+	Reads      Effect = 1 << iota // reads memory that may change
+	Writes                        // writes memory
+	Orders                        // orders memory accesses of threads
+	Convergent                    // all lanes of the warp must execute it together
+	Control                       // holds blocks, or leaves the kernel
+)
+
+// Pipe is the unit that executes an operation, for counting.
+type Pipe uint8
+
+// The units.
+const (
+	PipeNone   Pipe = iota
+	PipeALU         // integer and logic, min, max, compare, select
+	PipeFMA         // float add, mul, fma, and integer multiply
+	PipeMUFU        // ex2, lg2, rsqrt, rcp, tanh, sin, cos
+	PipeCvt         // conversions at a quarter rate
+	PipeFP64        // f64
+	PipeTensor      // mma
+	PipeLSU         // memory, shuffles
+	PipeCtrl        // barriers, branches
+)
+
+// OpInfo is a row of the table of operations.
+type OpInfo struct {
+	Name   string
+	Args   string  // a letter an operand, see checkArg; "*" ends an open list
+	Result string  // a letter a result; "" none
+	Types  TypeSet // what Type may be
+	Effect Effect
+	Pipe   Pipe
+	PTX    string // opcode with $-marks, see Instr.Opcode
+	C      string // CUDA C expression with $0, $1..., or "" for a helper around PTX
+	Ver    int    // least PTX version times ten, 0 for any
+	SM     int    // least target, 0 for any
+}
+
+var ops = [numOps]OpInfo{
+	OpConst:      {Name: "const", Result: "T", Types: anyVal},
+	OpParam:      {Name: "param", Result: "T", Types: anyVal},
+	OpSpecial:    {Name: "special", Result: "T", Types: setOf(I32, I64)},
+	OpSharedBase: {Name: "shared_base", Result: "T", Types: setOf(I32)},
+
+	OpAdd:      {Name: "add", Args: "To", Result: "T", Types: intsPtr | floats, Pipe: PipeALU, PTX: "add$r$z$x.$s", C: "$0 + $1"},
+	OpSub:      {Name: "sub", Args: "To", Result: "T", Types: intsPtr | floats, Pipe: PipeALU, PTX: "sub$r$z$x.$s", C: "$0 - $1"},
+	OpMul:      {Name: "mul", Args: "TT", Result: "T", Types: ints | floats, Pipe: PipeFMA, PTX: "mul$l$z$x.$s", C: "$0 * $1"},
+	OpMulHi:    {Name: "mulhi", Args: "TT", Result: "T", Types: ints, Pipe: PipeFMA, PTX: "mul.hi.$s", C: "$H($i0, $i1)"},
+	OpMulHiU:   {Name: "mulhiu", Args: "TT", Result: "T", Types: ints, Pipe: PipeFMA, PTX: "mul.hi.$u", C: "$U($0, $1)"},
+	OpMulWide:  {Name: "mulwide", Args: "ii", Result: "T", Types: setOf(I64), Pipe: PipeFMA, PTX: "mul.wide.s32", C: "$w0 * $w1"},
+	OpMulWideU: {Name: "mulwideu", Args: "ii", Result: "T", Types: setOf(I64), Pipe: PipeFMA, PTX: "mul.wide.u32", C: "$W0 * $1"},
+	OpMad:      {Name: "mad", Args: "TTT", Result: "T", Types: ints, Pipe: PipeFMA, PTX: "mad.lo.$s", C: "$0 * $1 + $2"},
+	OpMadWide:  {Name: "madwide", Args: "iiT", Result: "T", Types: setOf(I64, Ptr), Pipe: PipeFMA, PTX: "mad.wide.s32", C: "$2 + $w0 * $w1"},
+	OpMadWideU: {Name: "madwideu", Args: "iiT", Result: "T", Types: setOf(I64, Ptr), Pipe: PipeFMA, PTX: "mad.wide.u32", C: "$2 + $W0 * $1"},
+	OpDiv:      {Name: "div", Args: "TT", Result: "T", Types: ints | f32f64, Pipe: PipeALU, PTX: "div$d$z.$s", C: "$i0 / $i1"},
+	OpDivU:     {Name: "divu", Args: "TT", Result: "T", Types: ints, Pipe: PipeALU, PTX: "div.$u", C: "$0 / $1"},
+	OpRem:      {Name: "rem", Args: "TT", Result: "T", Types: ints, Pipe: PipeALU, PTX: "rem.$s", C: "$i0 % $i1"},
+	OpRemU:     {Name: "remu", Args: "TT", Result: "T", Types: ints, Pipe: PipeALU, PTX: "rem.$u", C: "$0 % $1"},
+	OpMin:      {Name: "min", Args: "TT", Result: "T", Types: ints | floats, Pipe: PipeALU, PTX: "min$z$n.$s"},
+	OpMax:      {Name: "max", Args: "TT", Result: "T", Types: ints | floats, Pipe: PipeALU, PTX: "max$z$n.$s"},
+	OpMinU:     {Name: "minu", Args: "TT", Result: "T", Types: ints, Pipe: PipeALU, PTX: "min.$u", C: "min($0, $1)"},
+	OpMaxU:     {Name: "maxu", Args: "TT", Result: "T", Types: ints, Pipe: PipeALU, PTX: "max.$u", C: "max($0, $1)"},
+	OpNeg:      {Name: "neg", Args: "T", Result: "T", Types: ints | floats, Pipe: PipeALU, PTX: "neg.$s", C: "-$0"},
+	OpAbs:      {Name: "abs", Args: "T", Result: "T", Types: ints | floats, Pipe: PipeALU, PTX: "abs.$s"},
+	OpAnd:      {Name: "and", Args: "TT", Result: "T", Types: bitsTypes, Pipe: PipeALU, PTX: "and.$b", C: "$0 & $1"},
+	OpOr:       {Name: "or", Args: "TT", Result: "T", Types: bitsTypes, Pipe: PipeALU, PTX: "or.$b", C: "$0 | $1"},
+	OpXor:      {Name: "xor", Args: "TT", Result: "T", Types: bitsTypes, Pipe: PipeALU, PTX: "xor.$b", C: "$0 ^ $1"},
+	OpNot:      {Name: "not", Args: "T", Result: "T", Types: bitsTypes, Pipe: PipeALU, PTX: "not.$b", C: "$~0"},
+	OpLop3:     {Name: "lop3", Args: "TTT", Result: "T", Types: setOf(I32), Pipe: PipeALU, PTX: "lop3.b32"},
+	OpShl:      {Name: "shl", Args: "Ti", Result: "T", Types: ints, Pipe: PipeALU, PTX: "shl.$b", C: "$0 << $1"},
+	OpShr:      {Name: "shr", Args: "Ti", Result: "T", Types: ints, Pipe: PipeALU, PTX: "shr.$s", C: "$i0 >> $1"},
+	OpShrU:     {Name: "shru", Args: "Ti", Result: "T", Types: ints, Pipe: PipeALU, PTX: "shr.$u", C: "$0 >> $1"},
+	OpShf:      {Name: "shf", Args: "iii", Result: "T", Types: setOf(I32), Pipe: PipeALU, PTX: "shf.l.wrap.b32"},
+	OpBfe:      {Name: "bfe", Args: "Tii", Result: "T", Types: ints, Pipe: PipeALU, PTX: "bfe.$u"},
+	OpPrmt:     {Name: "prmt", Args: "iii", Result: "T", Types: setOf(I32), Pipe: PipeALU, PTX: "prmt.b32"},
+	OpPopc:     {Name: "popc", Args: "n", Result: "i", Types: ints, Pipe: PipeMUFU, PTX: "popc.$b"},
+	OpClz:      {Name: "clz", Args: "n", Result: "i", Types: ints, Pipe: PipeMUFU, PTX: "clz.$b"},
+	OpBrev:     {Name: "brev", Args: "T", Result: "T", Types: ints, Pipe: PipeMUFU, PTX: "brev.$b"},
+
+	OpCmp:    {Name: "cmp", Args: "TT", Result: "p", Types: anyReg, Pipe: PipeALU, PTX: "setp.$c$z.$k", C: "$i0 $c $i1"},
+	OpSelect: {Name: "select", Args: "pTT", Result: "T", Types: anyVal, Pipe: PipeALU, PTX: "selp.$b", C: "$0 ? $1 : $2"},
+
+	OpFma:   {Name: "fma", Args: "TTT", Result: "T", Types: floats, Pipe: PipeFMA, PTX: "fma.rn$z$x.$s"},
+	OpEx2:   {Name: "ex2", Args: "T", Result: "T", Types: setOf(F32, F16, F16x2, BF16, BF16x2), Pipe: PipeMUFU, PTX: "ex2.approx$z.$s"},
+	OpLg2:   {Name: "lg2", Args: "T", Result: "T", Types: setOf(F32), Pipe: PipeMUFU, PTX: "lg2.approx$z.$s"},
+	OpRsqrt: {Name: "rsqrt", Args: "T", Result: "T", Types: setOf(F32), Pipe: PipeMUFU, PTX: "rsqrt.approx$z.$s"},
+	OpRcp:   {Name: "rcp", Args: "T", Result: "T", Types: f32f64, Pipe: PipeMUFU, PTX: "rcp$q$z.$s"},
+	OpSqrt:  {Name: "sqrt", Args: "T", Result: "T", Types: f32f64, Pipe: PipeMUFU, PTX: "sqrt$q$z.$s"},
+	OpTanh:  {Name: "tanh", Args: "T", Result: "T", Types: setOf(F32, F16, F16x2, BF16, BF16x2), Pipe: PipeMUFU, PTX: "tanh.approx.$s", Ver: 70, SM: 75},
+	OpSin:   {Name: "sin", Args: "T", Result: "T", Types: setOf(F32), Pipe: PipeMUFU, PTX: "sin.approx$z.$s"},
+	OpCos:   {Name: "cos", Args: "T", Result: "T", Types: setOf(F32), Pipe: PipeMUFU, PTX: "cos.approx$z.$s"},
+
+	OpSext:       {Name: "sext", Args: "n", Result: "T", Types: ints, Pipe: PipeALU, PTX: "cvt.$s.$1s"},
+	OpZext:       {Name: "zext", Args: "n", Result: "T", Types: ints, Pipe: PipeALU, PTX: "cvt.$u.$1u"},
+	OpTrunc:      {Name: "trunc", Args: "n", Result: "T", Types: setOf(I16, I32), Pipe: PipeALU, PTX: "cvt.$u.$1u"},
+	OpIntToFloat: {Name: "itof", Args: "n", Result: "T", Types: floats, Pipe: PipeCvt, PTX: "cvt.$m.$s.$1j"},
+	OpFloatToInt: {Name: "ftoi", Args: "f", Result: "T", Types: setOf(I16, I32, I64), Pipe: PipeCvt, PTX: "cvt.$mi$x.$j.$1s"},
+	OpFloatCvt:   {Name: "fcvt", Args: "f", Result: "T", Types: floats, Pipe: PipeCvt, PTX: "cvt$v$z$x.$s.$1s"},
+	OpCvtPack:    {Name: "cvtpack", Args: "ff", Result: "T", Types: setOf(F16x2, BF16x2), Pipe: PipeCvt, PTX: "cvt.$m$e.$s.f32", Ver: 70, SM: 80},
+	OpCvtTF32:    {Name: "tf32", Args: "f", Result: "T", Types: setOf(F32, I32), Pipe: PipeALU, PTX: "cvt.$m.tf32.f32", Ver: 70, SM: 80},
+	OpPackFP8:    {Name: "packfp8", Args: "*", Result: "T", Types: setOf(I16), Pipe: PipeCvt, PTX: "cvt.rn.satfinite$e.$8.$1s", Ver: 81, SM: 89},
+	OpUnpackFP8:  {Name: "unpackfp8", Args: "h", Result: "T", Types: setOf(F16x2), Pipe: PipeCvt, PTX: "cvt.rn$e.f16x2.$8", Ver: 81, SM: 89},
+	OpBitcast:    {Name: "bitcast", Args: "b", Result: "T", Types: anyReg},
+	OpPack:       {Name: "pack", Args: "uu", Result: "T", Types: setOf(I32, I64, F16x2, BF16x2, F64), Pipe: PipeALU, PTX: "mov.$b"},
+	OpUnpack:     {Name: "unpack", Args: "T", Result: "uu", Types: setOf(I32, I64, F16x2, BF16x2, F64), Pipe: PipeALU, PTX: "mov.$b"},
+
+	OpShfl:   {Name: "shfl", Args: "Ti", Result: "T", Types: any32, Effect: Convergent, Pipe: PipeLSU, PTX: "shfl.sync.$h.b32"},
+	OpVote:   {Name: "vote", Args: "p", Result: "p", Types: setOf(Pred), Effect: Convergent, Pipe: PipeALU, PTX: "vote.sync.$V.pred"},
+	OpBallot: {Name: "ballot", Args: "p", Result: "T", Types: setOf(I32), Effect: Convergent, Pipe: PipeALU, PTX: "vote.sync.ballot.b32"},
+	OpRedux:  {Name: "redux", Args: "T", Result: "T", Types: setOf(I32), Effect: Convergent, Pipe: PipeALU, PTX: "redux.sync.$o.$a", Ver: 70, SM: 80},
+	OpMatch:  {Name: "match", Args: "n", Result: "i", Types: ints, Effect: Convergent, Pipe: PipeALU, PTX: "match.any.sync.$b", SM: 70},
+	OpElect:  {Name: "elect", Result: "p", Types: setOf(Pred), Effect: Convergent, Pipe: PipeALU, PTX: "elect.sync", Ver: 80, SM: 90},
+
+	OpLd:            {Name: "ld", Args: "a*", Result: "*", Types: anyReg, Effect: Reads, Pipe: PipeLSU},
+	OpSt:            {Name: "st", Args: "a*", Types: anyReg, Effect: Writes, Pipe: PipeLSU},
+	OpAtom:          {Name: "atom", Args: "a*", Result: "T", Types: anyReg, Effect: Reads | Writes, Pipe: PipeLSU},
+	OpRed:           {Name: "red", Args: "a*", Types: anyReg, Effect: Writes, Pipe: PipeLSU},
+	OpCpAsync:       {Name: "cpasync", Args: "sg*", Types: setOf(I32), Effect: Reads | Writes, Pipe: PipeLSU, Ver: 70, SM: 80},
+	OpCpAsyncCommit: {Name: "cpasync_commit", Types: setOf(Void), Effect: Orders, Pipe: PipeLSU, PTX: "cp.async.commit_group", Ver: 70, SM: 80},
+	OpCpAsyncWait:   {Name: "cpasync_wait", Types: setOf(Void), Effect: Orders, Pipe: PipeLSU, PTX: "cp.async.wait_group", Ver: 70, SM: 80},
+	OpLdMatrix:      {Name: "ldmatrix", Args: "s", Result: "*", Types: any32, Effect: Reads | Convergent, Pipe: PipeLSU, Ver: 65, SM: 75},
+	OpStMatrix:      {Name: "stmatrix", Args: "s*", Types: any32, Effect: Writes | Convergent, Pipe: PipeLSU, Ver: 78, SM: 90},
+	OpPrefetch:      {Name: "prefetch", Args: "g", Types: setOf(Ptr), Effect: Orders, Pipe: PipeLSU, PTX: "prefetch.global.L2"},
+
+	OpMma: {Name: "mma", Args: "*", Result: "*", Types: anyReg, Effect: Convergent, Pipe: PipeTensor},
+
+	OpBar:       {Name: "bar", Args: "i", Types: setOf(Void), Effect: Orders | Convergent, Pipe: PipeCtrl, PTX: "bar.sync"},
+	OpBarArrive: {Name: "bar_arrive", Args: "i", Types: setOf(Void), Effect: Orders | Convergent, Pipe: PipeCtrl, PTX: "bar.arrive"},
+	OpWarpSync:  {Name: "warpsync", Types: setOf(Void), Effect: Orders | Convergent, Pipe: PipeCtrl, PTX: "bar.warp.sync"},
+	OpFence:     {Name: "fence", Types: setOf(Void), Effect: Orders, Pipe: PipeCtrl, PTX: "fence.acq_rel.$S", SM: 70},
+
+	OpFor:    {Name: "for", Args: "iii*", Result: "*", Types: setOf(Void), Effect: Control, Pipe: PipeCtrl},
+	OpLoop:   {Name: "loop", Args: "*", Result: "*", Types: setOf(Void), Effect: Control, Pipe: PipeCtrl},
+	OpIf:     {Name: "if", Args: "p", Result: "*", Types: setOf(Void), Effect: Control, Pipe: PipeCtrl},
+	OpReturn: {Name: "return", Types: setOf(Void), Effect: Control, Pipe: PipeCtrl, PTX: "ret", C: "return"},
+	OpTrap:   {Name: "trap", Types: setOf(Void), Effect: Control, Pipe: PipeCtrl, PTX: "trap"},
+	OpNote:   {Name: "note", Types: setOf(Void), Effect: Orders},
+}
+
+// Info returns the operation's row.
+func (op Op) Info() *OpInfo { return &ops[op] }
+
+func (op Op) String() string {
+	if op < numOps && ops[op].Name != "" {
+		return ops[op].Name
+	}
+	return "op?"
+}
+
+// Pure tells whether the instruction may be removed, repeated, merged with an
+// equal one and moved wherever its operands exist. A load through the
+// read-only path counts as pure unless it is guarded.
+func (in *Instr) Pure() bool {
+	if in.Guard != nil {
+		return false
+	}
+	return ops[in.Op].Effect == 0
+}
+
+// Removable tells whether the instruction has no effect but its results.
+func (in *Instr) Removable() bool {
+	e := ops[in.Op].Effect
+	return e&(Writes|Orders|Control) == 0 && in.Flags&Volatile == 0 && in.Op != OpElect
+}
