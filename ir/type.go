@@ -1,0 +1,188 @@
+package ir
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Limits that verifier and parser hold; they keep hostile text from using
+// unbounded memory.
+const (
+	MaxTileRank     = 4       // axes of a tile
+	MaxViewRank     = 8       // dimensions of a view
+	MaxTileElements = 1 << 24 // elements of one tile, and of one ring
+)
+
+// Kind says what a value is.
+type Kind uint8
+
+// The kinds of values.
+const (
+	Void Kind = iota
+	Tile      // rank 0 is a scalar
+	View      // pointer, run-time sizes (i32) and strides (i64, elements) of global memory
+	Ring      // staged: a ring of shared buffers
+)
+
+// Dim is a view's size in one dimension: a symbol, a constant, or neither.
+// Equal symbols in two views of one kernel mean equal sizes, checked at launch.
+type Dim struct {
+	Sym  string // not empty: symbolic
+	Size int    // > 0 where Sym is empty: constant; 0: known at run time only
+}
+
+// String returns the symbol, the number, or "?".
+func (d Dim) String() string {
+	switch {
+	case d.Sym != "":
+		return d.Sym
+	case d.Size > 0:
+		return strconv.Itoa(d.Size)
+	}
+	return "?"
+}
+
+// Type is the type of a value.
+type Type struct {
+	Kind  Kind
+	Elem  Elem
+	Shape []int // tile: its shape; ring: the shape of one buffer
+	Dims  []Dim // view
+	Depth int   // ring: number of buffers
+}
+
+// ScalarOf returns the type of a scalar.
+func ScalarOf(e Elem) Type { return Type{Kind: Tile, Elem: e} }
+
+// TileOf returns the type of a tile of the given shape; no shape makes a scalar.
+func TileOf(e Elem, shape ...int) Type { return Type{Kind: Tile, Elem: e, Shape: shape} }
+
+// ViewOf returns the type of a view with the given dimensions.
+func ViewOf(e Elem, dims ...Dim) Type { return Type{Kind: View, Elem: e, Dims: dims} }
+
+// RingOf returns the type of a ring of depth shared buffers of the given shape.
+func RingOf(depth int, e Elem, shape ...int) Type {
+	return Type{Kind: Ring, Elem: e, Shape: shape, Depth: depth}
+}
+
+// IsScalar reports whether t is a tile of rank 0.
+func (t Type) IsScalar() bool { return t.Kind == Tile && len(t.Shape) == 0 }
+
+// IsTile reports whether t is a tile of rank 1 or more.
+func (t Type) IsTile() bool { return t.Kind == Tile && len(t.Shape) > 0 }
+
+// Rank returns the number of axes of a tile or ring, or of dimensions of a view.
+func (t Type) Rank() int {
+	if t.Kind == View {
+		return len(t.Dims)
+	}
+	return len(t.Shape)
+}
+
+// Elements returns the number of elements of a tile, or of one buffer of a ring.
+func (t Type) Elements() int {
+	n := 1
+	for _, s := range t.Shape {
+		n *= s
+	}
+	return n
+}
+
+// WithElem returns t with another element type.
+func (t Type) WithElem(e Elem) Type {
+	t.Elem = e
+	return t
+}
+
+// WithShape returns t with another shape.
+func (t Type) WithShape(shape ...int) Type {
+	t.Shape = shape
+	return t
+}
+
+// Equal reports whether t and u are the same type.
+func (t Type) Equal(u Type) bool {
+	return t.Kind == u.Kind && t.Elem == u.Elem && t.Depth == u.Depth &&
+		slices.Equal(t.Shape, u.Shape) && slices.Equal(t.Dims, u.Dims)
+}
+
+// String returns the textual form: f32, <128x64xbf16>, view<bf16>[M, K],
+// ring<3 x 128x64xbf16>.
+func (t Type) String() string {
+	switch t.Kind {
+	case Tile:
+		if len(t.Shape) == 0 {
+			return t.Elem.String()
+		}
+		return "<" + shapeString(t.Shape) + t.Elem.String() + ">"
+	case View:
+		dims := make([]string, len(t.Dims))
+		for i, d := range t.Dims {
+			dims[i] = d.String()
+		}
+		return "view<" + t.Elem.String() + ">[" + strings.Join(dims, ", ") + "]"
+	case Ring:
+		return "ring<" + strconv.Itoa(t.Depth) + " x " + shapeString(t.Shape) + t.Elem.String() + ">"
+	}
+	return "void"
+}
+
+func shapeString(shape []int) string {
+	var b strings.Builder
+	for _, s := range shape {
+		b.WriteString(strconv.Itoa(s))
+		b.WriteByte('x')
+	}
+	return b.String()
+}
+
+// Check reports what is wrong with t taken alone: shape, rank, size.
+func (t Type) Check() error {
+	if t.Elem == NoElem || t.Elem >= numElems {
+		return fmt.Errorf("type %s: no such element type", t)
+	}
+	switch t.Kind {
+	case Tile:
+		return checkShape(t.Shape, 1)
+	case Ring:
+		if t.Depth < 1 || t.Depth > 64 {
+			return fmt.Errorf("ring depth %d: want 1 to 64", t.Depth)
+		}
+		if len(t.Shape) == 0 {
+			return fmt.Errorf("type %s: want buffers of rank 1 or more", t)
+		}
+		return checkShape(t.Shape, t.Depth)
+	case View:
+		return checkDims(t.Dims)
+	}
+	return fmt.Errorf("type %s: want a scalar, tile, view or ring", t)
+}
+
+func checkShape(shape []int, times int) error {
+	if len(shape) > MaxTileRank {
+		return fmt.Errorf("a tile of rank %d: want at most %d", len(shape), MaxTileRank)
+	}
+	n := times
+	for _, s := range shape {
+		if s < 1 || s > MaxTileElements/n {
+			return fmt.Errorf("tile shape %v: want sizes of 1 or more and at most %d elements", shape, MaxTileElements)
+		}
+		n *= s
+	}
+	return nil
+}
+
+func checkDims(dims []Dim) error {
+	if len(dims) > MaxViewRank {
+		return fmt.Errorf("a view of rank %d: want at most %d", len(dims), MaxViewRank)
+	}
+	for _, d := range dims {
+		if d.Size < 0 || d.Size > math.MaxInt32 {
+			return fmt.Errorf("view dimension %d: want 1 to %d", d.Size, math.MaxInt32)
+		}
+	}
+	return nil
+}
