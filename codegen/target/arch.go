@@ -79,6 +79,7 @@ type Arch struct {
 
 	Pipes         Pipes   `json:"pipes"`
 	MMASyncOfPeak float64 `json:"mma_sync_of_peak"` // 0: not known
+	LaunchUS      float64 `json:"launch_us"`        // least time of one launch, microseconds
 	BoostClock    []Math  `json:"boost_clock"`      // tensor kinds that NVIDIA states at the GPU's ordinary clock
 	L2Like        string  `json:"l2_like"`
 

@@ -30,6 +30,7 @@ func TestEveryGPUIsComplete(t *testing.T) {
 		p := g.Pipes()
 		require.Positive(t, p.FMA, g.ID)
 		require.Positive(t, p.MUFU, g.ID)
+		require.Positive(t, g.Architecture().LaunchUS, g.ID)
 		_, ok := g.Peak(F32)
 		require.True(t, ok, g.ID)
 	}
