@@ -131,12 +131,14 @@ func (v *Variable) Alignment() int64 {
 
 // Init is an initialiser: a list in braces or one value. The value is an
 // immediate or a name with an offset; Generic marks `generic(name)`, Mask is
-// the byte mask of `0xFF00(name)` or 0.
+// the byte mask of `0xFF00(name)` or 0, Field the name in a sampler's or
+// texture's `field = value`.
 type Init struct {
 	List    []Init
 	IsList  bool
 	Generic bool
 	Mask    uint64
+	Field   string
 	Value   Operand
 }
 
@@ -150,7 +152,6 @@ type Function struct {
 	Name       string
 	Returns    []*Variable
 	Params     []*Variable
-	Variadic   bool // the last parameter is `.param .align n .b8 name[]`
 	Directives []Directive
 	Body       *Block // nil where only declared
 
@@ -241,12 +242,12 @@ type Alias struct {
 
 // Prototype is `label: .callprototype ...`.
 type Prototype struct {
-	Pos      Pos
-	Name     string
-	NoReturn bool
-	Returns  []*Variable
-	Params   []*Variable
-	AbiBytes []Directive // .abi_preserve and the like
+	Pos        Pos
+	Name       string
+	NoReturn   bool
+	Returns    []*Variable
+	Params     []*Variable
+	Directives []Directive // .abi_preserve and the like
 }
 
 // TargetList is `label: .branchtargets ...` or `.calltargets ...`.
@@ -260,7 +261,7 @@ type TargetList struct {
 // Instruction is one instruction.
 type Instruction struct {
 	Pos      Pos
-	Loc      *Loc // the `.loc` in force, or nil
+	Loc      *Loc     // the `.loc` in force, or nil
 	Guard    Operand  // `@p`; Neg for `@!p`; Kind OpNone where there is none
 	Name     string   // as the table names it: "ld", "cp.async.bulk", "mbarrier.init"
 	Mods     []string // what follows it, without dots: "global", "v4", "b32"
@@ -309,10 +310,10 @@ type Operand struct {
 	Minus  bool    // `-a` before a register
 	Imm    ImmKind // of OpImm
 	Radix  uint8   // of OpImm integers: 16, 8, 2, or 0 for decimal
-	Member Member  // `.x`, or a selector such as `.b0` or `.h1`
 	Slot   int32   // after Resolve, see OperandKind
 	Pos    Pos
 	Name   string
+	Member Member // `.x`, or a selector such as `.b0` or `.h1`
 	Value  uint64 // immediate's bits, or the signed offset added to Name
 	Elems  []Operand
 	Decl   any // after Resolve, see OperandKind
@@ -321,23 +322,21 @@ type Operand struct {
 // Offset is Value as the signed byte offset of a name or an address's base.
 func (o *Operand) Offset() int64 { return int64(o.Value) }
 
-// Member is a component of a vector or a selector of a video instruction.
-type Member uint8
+// Member is a component of a vector ("x" to "w", "r" to "a") or a selector of
+// a video instruction ("b0", "h10", "b3210"); "" is none.
+type Member string
 
-const (
-	NoMember Member = iota
-	MemberX
-	MemberY
-	MemberZ
-	MemberW
-	MemberR
-	MemberG
-	MemberB
-	MemberA
-	MemberB0
-	MemberB1
-	MemberB2
-	MemberB3
-	MemberH0
-	MemberH1
-)
+// Component is the index of a vector component, or -1.
+func (m Member) Component() int {
+	switch m {
+	case "x", "r":
+		return 0
+	case "y", "g":
+		return 1
+	case "z", "b":
+		return 2
+	case "w", "a":
+		return 3
+	}
+	return -1
+}

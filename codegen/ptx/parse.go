@@ -1,0 +1,332 @@
+package ptx
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Limits of Parse. Text beyond them is refused, so that a small file cannot
+// ask for much memory or a deep stack.
+const (
+	MaxSource = 1 << 28 // bytes of text
+	MaxNest   = 100     // braces, brackets and parentheses inside one another
+)
+
+// Parse reads a module. It wants the grammar alone: names are not looked up
+// (Resolve) and instructions are not compared with the table (Check). The
+// error is an *Error.
+func Parse(file string, src []byte) (m *Module, err error) {
+	if len(src) > MaxSource {
+		return nil, &Error{File: file, Msg: fmt.Sprintf("%d bytes of PTX: want at most %d", len(src), MaxSource)}
+	}
+	p := &parser{lexer: lexer{file: file, src: string(src), line: 1}}
+	defer func() {
+		if r := recover(); r != nil {
+			e, ok := r.(*Error)
+			if !ok {
+				panic(r)
+			}
+			m, err = nil, e
+		}
+	}()
+	p.next()
+	return p.module(), nil
+}
+
+type parser struct {
+	lexer
+	nest int
+
+	loc      *Loc      // in force
+	operands []Operand // scratch: parts that are not complete yet
+	words    []string  // scratch: an instruction's words
+
+	// Chunks that small slices and nodes are cut from.
+	operandChunk []Operand
+	wordChunk    []string
+	instChunk    []Instruction
+}
+
+// fail ends the parse; Parse recovers it.
+func (l *lexer) fail(pos Pos, format string, args ...any) {
+	panic(&Error{File: l.file, Pos: pos, Msg: fmt.Sprintf(format, args...)})
+}
+
+// found describes the current token for a message.
+func (p *parser) found() string {
+	switch p.tok {
+	case tokEOF:
+		return "the end of the file"
+	case tokString:
+		return strconv.Quote(clip(p.text))
+	case tokDot:
+		return "." + clip(p.text)
+	}
+	return "'" + clip(p.text) + "'"
+}
+
+// clip shortens text for a message.
+func clip(s string) string {
+	if len(s) > 60 {
+		return s[:60] + "..."
+	}
+	return s
+}
+
+// expected fails with what would have been right.
+func (p *parser) expected(what string) {
+	p.fail(p.pos, "found %s: want %s", p.found(), what)
+}
+
+func (p *parser) accept(t token) bool {
+	if p.tok != t {
+		return false
+	}
+	p.next()
+	return true
+}
+
+func (p *parser) expect(t token, after string) {
+	if !p.accept(t) {
+		p.expected(fmt.Sprintf("'%c' %s", rune(t), after))
+	}
+}
+
+// acceptDot takes a dotted word if it is the one named.
+func (p *parser) acceptDot(name string) bool {
+	if p.tok != tokDot || p.text != name {
+		return false
+	}
+	p.next()
+	return true
+}
+
+func (p *parser) ident(what string) string {
+	if p.tok != tokIdent {
+		p.expected(what)
+	}
+	s := p.text
+	p.next()
+	return s
+}
+
+func (p *parser) enter() {
+	if p.nest++; p.nest > MaxNest {
+		p.fail(p.pos, "nested deeper than %d", MaxNest)
+	}
+}
+
+func (p *parser) leave() { p.nest-- }
+
+// integer reads a constant expression that must be a whole number of a range.
+func (p *parser) integer(what string, lo, hi int64) int64 {
+	pos := p.pos
+	v := p.constant()
+	n := int64(v.bits)
+	if v.kind != ImmInt && !(v.kind == ImmUint && n >= 0) || n < lo || n > hi {
+		p.fail(pos, "%s %s: want a whole number from %d to %d", what, v, lo, hi)
+	}
+	return n
+}
+
+// number is integer without operators: what follows may be a '>'.
+func (p *parser) number(what string, lo, hi int64) int64 {
+	pos := p.pos
+	v := p.unary()
+	if n := int64(v.bits); v.kind == ImmInt && n >= lo && n <= hi {
+		return n
+	}
+	p.fail(pos, "%s %s: want a whole number from %d to %d", what, v, lo, hi)
+	return 0
+}
+
+func (p *parser) module() *Module {
+	m := &Module{File: p.file, AddressSize: 32}
+	p.header(m)
+	for p.tok != tokEOF {
+		p.topLevel(m)
+	}
+	return m
+}
+
+// header reads `.version`, which must come first, `.target` and
+// `.address_size`. PTX wants .target second; a .file may stand between.
+func (p *parser) header(m *Module) {
+	if !p.acceptDot("version") {
+		p.expected("`.version` as the first directive")
+	}
+	m.Version = p.version()
+	for p.tok == tokDot && p.text == "file" {
+		m.Decls = append(m.Decls, p.sourceFile())
+	}
+	if !p.acceptDot("target") {
+		p.expected("`.target` after `.version`")
+	}
+	m.Targets = p.targets()
+	if p.acceptDot("address_size") {
+		pos := p.pos
+		if m.AddressSize = int(p.integer("address size", 0, 64)); m.AddressSize != 32 && m.AddressSize != 64 {
+			p.fail(pos, "address size %d: want 32 or 64", m.AddressSize)
+		}
+	}
+}
+
+func (p *parser) version() Version {
+	major, minor, ok := strings.Cut(p.text, ".")
+	a, errA := strconv.ParseUint(major, 10, 8)
+	b, errB := strconv.ParseUint(minor, 10, 8)
+	if p.tok != tokNumber || !ok || errA != nil || errB != nil {
+		p.expected("a version such as 9.0")
+	}
+	p.next()
+	return Version{int(a), int(b)}
+}
+
+func (p *parser) targets() []string {
+	var all []string
+	for {
+		all = append(all, p.ident("a target such as sm_90"))
+		if !p.accept(',') {
+			return all
+		}
+	}
+}
+
+// topLevel reads one declaration of the module.
+func (p *parser) topLevel(m *Module) {
+	switch {
+	case p.tok == ';': // stray, harmless
+		p.next()
+	case p.tok == tokDwarf:
+		m.Decls = append(m.Decls, p.dwarfLine())
+	case p.tok != tokDot:
+		p.expected("a directive such as `.visible .entry`")
+	case p.text == "file":
+		m.Decls = append(m.Decls, p.sourceFile())
+	case p.text == "section":
+		m.Decls = append(m.Decls, p.section())
+	case p.text == "pragma":
+		m.Decls = append(m.Decls, p.pragma())
+	case p.text == "alias":
+		m.Decls = append(m.Decls, p.alias())
+	case p.text == "loc":
+		p.loc = p.location()
+	case p.text == "version" || p.text == "target" || p.text == "address_size":
+		p.fail(p.pos, "second .%s: want one, at the top", p.text)
+	default:
+		p.declaration(m)
+	}
+}
+
+// declaration reads a function, or variables, with their linkage.
+func (p *parser) declaration(m *Module) {
+	pos := p.pos
+	linkage := p.linkage()
+	if p.tok == tokDot && (p.text == "entry" || p.text == "func") {
+		m.Decls = append(m.Decls, p.function(pos, linkage))
+		return
+	}
+	for _, v := range p.variables(pos, linkage) {
+		m.Decls = append(m.Decls, v)
+	}
+}
+
+func (p *parser) linkage() Linkage {
+	if p.tok != tokDot {
+		return Private
+	}
+	for l := Visible; l <= Common; l++ {
+		if p.acceptDot(linkageNames[l]) {
+			return l
+		}
+	}
+	return Private
+}
+
+var linkageNames = [...]string{Private: "", Visible: "visible", Extern: "extern", Weak: "weak", Common: "common"}
+
+func (l Linkage) String() string { return linkageNames[l] }
+
+func (p *parser) sourceFile() *SourceFile {
+	f := &SourceFile{Pos: p.pos, Timestamp: -1, Size: -1}
+	p.next()
+	f.Index = int32(p.integer("file number", 0, 1<<31-1))
+	if p.tok != tokString {
+		p.expected("the file's name in quotes")
+	}
+	f.Name = p.text
+	p.next()
+	if p.accept(',') {
+		f.Timestamp = p.integer("timestamp", 0, 1<<62)
+		p.expect(',', "and the file's size")
+		f.Size = p.integer("file size", 0, 1<<62)
+	}
+	return f
+}
+
+// section reads `.section .name { ... }` and keeps the text between the
+// braces: debug data that no one here looks into.
+func (p *parser) section() *Section {
+	s := &Section{Pos: p.pos}
+	p.next()
+	switch p.tok {
+	case tokDot:
+		s.Name = "." + p.text
+	case tokIdent:
+		s.Name = p.text
+	default:
+		p.expected("the section's name")
+	}
+	p.next()
+	if p.tok != '{' {
+		p.expected("'{' after the section's name")
+	}
+	n := strings.IndexByte(p.src[p.off:], '}')
+	if n < 0 {
+		p.fail(p.pos, "section %s without its end: want '}'", s.Name)
+	}
+	s.Text = strings.TrimSpace(p.src[p.off : p.off+n])
+	p.countLines(p.off, p.off+n)
+	p.off += n + 1
+	p.next()
+	return s
+}
+
+func (p *parser) dwarfLine() *Section {
+	s := &Section{Pos: p.pos, Name: "@@", Text: p.text}
+	p.next()
+	return s
+}
+
+func (p *parser) pragma() *Pragma {
+	g := &Pragma{Pos: p.pos}
+	p.next()
+	g.Text = p.strings()
+	p.expect(';', "after a pragma")
+	return g
+}
+
+func (p *parser) strings() []string {
+	var all []string
+	for {
+		if p.tok != tokString {
+			p.expected("text in quotes")
+		}
+		all = append(all, p.text)
+		p.next()
+		if !p.accept(',') {
+			return all
+		}
+	}
+}
+
+func (p *parser) alias() *Alias {
+	a := &Alias{Pos: p.pos}
+	p.next()
+	a.Name = p.ident("the alias's name")
+	p.expect(',', "and the function it stands for")
+	a.Target = p.ident("the function it stands for")
+	p.expect(';', "after an alias")
+	return a
+}
