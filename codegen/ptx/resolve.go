@@ -10,7 +10,7 @@ import (
 // instructions and those of its registers that are mentioned, and splits
 // vector registers into their components. The error is Errors.
 func Resolve(m *Module) error {
-	r := &resolver{module: m, scopes: []scope{{}}}
+	r := &resolver{module: m, scopes: []scope{newScope()}}
 	for _, d := range m.Decls {
 		r.declareGlobal(d)
 	}
@@ -23,7 +23,7 @@ func Resolve(m *Module) error {
 		case *Function:
 			r.function(d)
 		case *Alias:
-			if r.lookup(d.Target) == nil {
+			if f, _ := r.lookup(d.Target); f == nil {
 				r.errorf(d.Pos, "alias of %s: no such function", clip(d.Target))
 			}
 		}
@@ -33,7 +33,12 @@ func Resolve(m *Module) error {
 
 // A scope binds names to *Variable, *Function, *Label, *Prototype, *TargetList
 // or, once mentioned, *register.
-type scope map[string]any
+type scope struct {
+	names  map[string]any
+	ranged bool // some name is a run of registers
+}
+
+func newScope() scope { return scope{names: map[string]any{}} }
 
 // register is a binding of a name to a register's slot.
 type register struct {
@@ -54,23 +59,38 @@ func (r *resolver) errorf(pos Pos, format string, args ...any) {
 	}
 }
 
-// lookup finds what a name is bound to, nil if nothing.
-func (r *resolver) lookup(name string) any {
+// lookup finds what a name is bound to and the scope that binds it; nil if
+// nothing does. A name such as %r7 may be bound to the run %r<n> it is of.
+func (r *resolver) lookup(name string) (any, *scope) {
+	prefix, n := "", -2
 	for i := len(r.scopes) - 1; i >= 0; i-- {
-		if d, ok := r.scopes[i][name]; ok {
-			return d
+		s := &r.scopes[i]
+		if d, ok := s.names[name]; ok {
+			return d, s
+		}
+		if !s.ranged {
+			continue
+		}
+		if n == -2 {
+			prefix, n = splitNumber(name)
+		}
+		if d, ok := s.names[prefix].(*Variable); ok && n >= 0 && d.Range > 0 {
+			return d, s
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 func (r *resolver) declare(pos Pos, name string, d any) {
-	s := r.scopes[len(r.scopes)-1]
-	if old, ok := s[name]; ok {
+	s := &r.scopes[len(r.scopes)-1]
+	if old, ok := s.names[name]; ok {
 		r.errorf(pos, "%s: declared before%s", clip(name), placeOf(old))
 		return
 	}
-	s[name] = d
+	s.names[name] = d
+	if v, ok := d.(*Variable); ok && v.Range > 0 {
+		s.ranged = true
+	}
 }
 
 func placeOf(d any) string {
@@ -78,6 +98,8 @@ func placeOf(d any) string {
 	switch d := d.(type) {
 	case *Variable:
 		pos = d.Pos
+	case *register:
+		pos = d.decl.Pos
 	case *Function:
 		pos = d.Pos
 	case *Label:
@@ -95,7 +117,7 @@ func placeOf(d any) string {
 func (r *resolver) declareGlobal(d Decl) {
 	switch d := d.(type) {
 	case *Variable:
-		if old, ok := r.scopes[0][d.Name].(*Variable); ok {
+		if old, ok := r.scopes[0].names[d.Name].(*Variable); ok {
 			if old.Linkage != Extern && d.Linkage != Extern {
 				r.errorf(d.Pos, "%s: declared before%s", clip(d.Name), placeOf(old))
 			}
@@ -103,9 +125,9 @@ func (r *resolver) declareGlobal(d Decl) {
 				return
 			}
 		}
-		r.scopes[0][d.Name] = d
+		r.scopes[0].names[d.Name] = d
 	case *Function:
-		if old, ok := r.scopes[0][d.Name].(*Function); ok {
+		if old, ok := r.scopes[0].names[d.Name].(*Function); ok {
 			if old.Body != nil && d.Body != nil {
 				r.errorf(d.Pos, "%s: defined before%s", clip(d.Name), placeOf(old))
 			}
@@ -113,7 +135,7 @@ func (r *resolver) declareGlobal(d Decl) {
 				return
 			}
 		}
-		r.scopes[0][d.Name] = d
+		r.scopes[0].names[d.Name] = d
 	case *Alias:
 		r.declare(d.Pos, d.Name, d)
 	}
@@ -135,7 +157,7 @@ func (r *resolver) function(f *Function) {
 	r.f = f
 	f.Code, f.Registers, f.Variables = nil, nil, nil
 	r.number(f.Body)
-	r.scopes = append(r.scopes, scope{})
+	r.scopes = append(r.scopes, newScope())
 	for _, v := range f.Returns {
 		r.declare(v.Pos, v.Name, v)
 	}
@@ -164,7 +186,7 @@ func (r *resolver) number(b *Block) {
 // block binds a block's names: labels at once, since jumps go forward too, and
 // variables where they are declared.
 func (r *resolver) block(b *Block) {
-	r.scopes = append(r.scopes, scope{})
+	r.scopes = append(r.scopes, newScope())
 	for _, s := range b.Stmts {
 		switch s := s.(type) {
 		case *Label:
@@ -219,7 +241,8 @@ func (r *resolver) operand(o *Operand) {
 	case OpName:
 		r.name(o)
 	case OpIndex:
-		v, ok := r.lookup(o.Name).(*Variable)
+		d, _ := r.lookup(o.Name)
+		v, ok := d.(*Variable)
 		if !ok || v.Space == SpaceReg {
 			r.errorf(o.Pos, "%s: want a variable before an index", clip(o.Name))
 			return
@@ -230,20 +253,22 @@ func (r *resolver) operand(o *Operand) {
 
 // name binds an OpName.
 func (r *resolver) name(o *Operand) {
-	switch d := r.lookup(o.Name).(type) {
+	d, s := r.lookup(o.Name)
+	switch d := d.(type) {
 	case *register:
 		o.Kind, o.Slot, o.Decl = OpReg, d.slot, d.decl
 		r.component(o, d.decl)
 	case *Variable:
 		if d.Space == SpaceReg {
-			r.register(o, d, len(r.scopes)-1)
+			r.register(o, d, s)
 			return
 		}
 		o.Kind, o.Decl = OpSymbol, d
 	case *Function:
 		o.Kind, o.Decl = OpFunc, d
 	case *Alias:
-		if f, ok := r.lookup(d.Target).(*Function); ok {
+		f, _ := r.lookup(d.Target)
+		if f, ok := f.(*Function); ok {
 			o.Kind, o.Decl = OpFunc, f
 		}
 	case *Label:
@@ -253,22 +278,24 @@ func (r *resolver) name(o *Operand) {
 	case *Prototype:
 		o.Kind, o.Decl = OpProto, d
 	default:
-		r.numbered(o)
+		if e, ok := lookupSpecial(o.Name, o.Member); ok {
+			o.Kind, o.Slot = OpSpecial, int32(e.which)
+			return
+		}
+		r.errorf(o.Pos, "%s: not declared", clip(o.Name))
 	}
 }
 
-// register binds an operand to a register mentioned for the first time. Its
-// binding goes to the scope that declares it.
-func (r *resolver) register(o *Operand, d *Variable, from int) {
-	if d.Range > 0 && o.Name == d.Name {
-		r.errorf(o.Pos, "%s: want a number from 0 to %d after it", clip(o.Name), d.Range-1)
-		return
-	}
-	for from > 0 && r.scopes[from][d.Name] != any(d) {
-		from--
+// register binds an operand to a register mentioned for the first time.
+func (r *resolver) register(o *Operand, d *Variable, s *scope) {
+	if d.Range > 0 {
+		if _, n := splitNumber(o.Name); o.Name == d.Name || n >= d.Range {
+			r.errorf(o.Pos, "register %s: want %s0 to %s%d", clip(o.Name), clip(d.Name), clip(d.Name), d.Range-1)
+			return
+		}
 	}
 	reg := &register{d, int32(len(r.f.Registers))}
-	r.scopes[from][o.Name] = reg
+	s.names[o.Name] = reg
 	if d.Vector == 0 {
 		r.f.Registers = append(r.f.Registers, Register{o.Name, d.Type})
 	}
@@ -302,29 +329,6 @@ func (r *resolver) component(o *Operand, d *Variable) {
 		}
 	}
 	o.Slot = 0
-}
-
-// numbered binds a name that is none itself: one of a `%r<n>`, or a special
-// register.
-func (r *resolver) numbered(o *Operand) {
-	prefix, n := splitNumber(o.Name)
-	for i := len(r.scopes) - 1; i >= 0 && n >= 0; i-- {
-		d, ok := r.scopes[i][prefix].(*Variable)
-		if !ok || d.Range == 0 {
-			continue
-		}
-		if n >= d.Range {
-			r.errorf(o.Pos, "register %s: %s<%d> ends at %s%d", clip(o.Name), clip(prefix), d.Range, clip(prefix), d.Range-1)
-			return
-		}
-		r.register(o, d, i)
-		return
-	}
-	if e, ok := lookupSpecial(o.Name, o.Member); ok {
-		o.Kind, o.Slot = OpSpecial, int32(e.which)
-		return
-	}
-	r.errorf(o.Pos, "%s: not declared", clip(o.Name))
 }
 
 // splitNumber cuts a name before its last digits; n is -1 if it has none, or
