@@ -1,0 +1,176 @@
+// Package measured answers what a library reached on a GPU for exactly a given
+// problem, from kernel times that NVIDIA measured and published (data/ORIGIN.md).
+package measured
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"embed"
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+//go:embed data/*.csv.gz data/ORIGIN.md
+var data embed.FS
+
+// Op is a table of the data.
+type Op string
+
+// The operations the tables hold.
+const (
+	GEMM    Op = "gemm"
+	Prefill Op = "prefill" // causal attention of new tokens after past ones
+	Decode  Op = "decode"  // one new token against a paged cache
+)
+
+// table is one embedded file.
+type table struct {
+	op                 Op
+	gpu                string // id in codegen/target
+	file               string
+	framework, version string
+}
+
+// tables lists the embedded files; the best library comes out of the times,
+// not of this order.
+var tables = []table{
+	{GEMM, a100, "gemm_a100_trtllm_1.0.0", "TensorRT-LLM", "1.0.0"},
+	{GEMM, a100, "gemm_a100_vllm_0.14.0", "vLLM", "0.14.0"},
+	{GEMM, h100, "gemm_h100_trtllm_1.2.0rc5", "TensorRT-LLM", "1.2.0rc5"},
+	{GEMM, h100, "gemm_h100_vllm_0.14.0", "vLLM", "0.14.0"},
+	{Prefill, a100, "prefill_a100_trtllm_1.0.0", "TensorRT-LLM", "1.0.0"},
+	{Prefill, a100, "prefill_a100_vllm_0.14.0", "vLLM", "0.14.0"},
+	{Prefill, h100, "prefill_h100_trtllm_1.2.0rc5", "TensorRT-LLM", "1.2.0rc5"},
+	{Prefill, h100, "prefill_h100_vllm_0.14.0", "vLLM", "0.14.0"},
+	{Decode, a100, "decode_a100_trtllm_1.0.0", "TensorRT-LLM", "1.0.0"},
+	{Decode, a100, "decode_a100_vllm_0.14.0", "vLLM", "0.14.0"},
+	{Decode, h100, "decode_h100_trtllm_1.2.0rc5", "TensorRT-LLM", "1.2.0rc5"},
+	{Decode, h100, "decode_h100_vllm_0.14.0", "vLLM", "0.14.0"},
+}
+
+const (
+	a100 = "a100-sxm4-80"
+	h100 = "h100-sxm5-80"
+)
+
+// Time is what one library reached for a problem.
+type Time struct {
+	US        float64 `json:"us"` // microseconds
+	Framework string  `json:"framework"`
+	Version   string  `json:"version"`
+	Type      string  `json:"type"`           // the row's: "float16" or "fp8"
+	Note      string  `json:"note,omitempty"` // where the row's type is not the one asked for
+}
+
+func (t Time) String() string {
+	s := fmt.Sprintf("%.0f us (%s %s, %s", t.US, t.Framework, t.Version, t.Type)
+	if t.Note != "" {
+		s += "; " + t.Note
+	}
+	return s + ")"
+}
+
+// Attention is an attention problem of the tables. Decode leaves NewTokens 1.
+type Attention struct {
+	Batch, NewTokens, PastTokens, Heads, KVHeads, HeadDim, Window int
+}
+
+// rowType maps an element type to that of the tables: bf16 is compared with
+// float16, which runs at the same rate.
+func rowType(typ string) (row, note string, ok bool) {
+	switch typ {
+	case "f16":
+		return "float16", "", true
+	case "bf16":
+		return "float16", "a bf16 problem compared with the float16 row", true
+	case "e4m3":
+		return "fp8", "", true
+	}
+	return "", "", false
+}
+
+// LookupGEMM returns the times for C = A * B with M x K and K x N operands of a
+// type ("f16", "bf16", "e4m3"), fastest first; none if the tables lack the GPU
+// (its id in codegen/target), the type or the shape.
+func LookupGEMM(gpu, typ string, m, n, k int) ([]Time, error) {
+	row, note, ok := rowType(typ)
+	if !ok || min(m, n, k) < 1 { // the tables hold rows of size 0, which say nothing
+		return nil, nil
+	}
+	return find(GEMM, gpu, note, row, []string{row}, m, n, k)
+}
+
+// LookupAttention returns the times for a Prefill or Decode problem whose
+// queries and cache have these types, fastest first; none if the tables lack
+// the GPU, the types or the shape.
+func LookupAttention(op Op, gpu, typ, kvType string, p Attention) ([]Time, error) {
+	if op != Prefill && op != Decode {
+		return nil, fmt.Errorf("operation %q: want prefill or decode", op)
+	}
+	row, note, ok := rowType(typ)
+	kv, _, okKV := rowType(kvType)
+	if !ok || !okKV || min(p.Batch, p.NewTokens, p.Heads, p.KVHeads, p.HeadDim) < 1 {
+		return nil, nil
+	}
+	return find(op, gpu, note, row, []string{row, kv}, p.Batch, p.NewTokens, p.PastTokens, p.Heads, p.KVHeads, p.HeadDim, p.Window)
+}
+
+func find(op Op, gpu, note, typ string, types []string, sizes ...int) ([]Time, error) {
+	fields := append([]string(nil), types...)
+	for _, n := range sizes {
+		fields = append(fields, strconv.Itoa(n))
+	}
+	prefix := []byte(strings.Join(fields, ",") + ",")
+	var out []Time
+	for _, t := range tables {
+		if t.op != op || t.gpu != gpu {
+			continue
+		}
+		err := t.lines(func(line []byte) error {
+			if !bytes.HasPrefix(line, prefix) {
+				return nil
+			}
+			ms, err := strconv.ParseFloat(string(line[len(prefix):]), 64)
+			if err != nil || !(ms > 0) {
+				return fmt.Errorf("latency %q: want milliseconds above 0", line[len(prefix):])
+			}
+			out = append(out, Time{ms * 1e3, t.framework, t.version, typ, note})
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	sort.SliceStable(out, func(i, j int) bool { return out[i].US < out[j].US })
+	return out, nil
+}
+
+// lines calls f for every row below the heading.
+func (t table) lines(f func([]byte) error) error {
+	name := "data/" + t.file + ".csv.gz"
+	packed, err := data.Open(name)
+	if err != nil {
+		return err
+	}
+	defer packed.Close()
+	r, err := gzip.NewReader(packed)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	s := bufio.NewScanner(r)
+	for n := 0; s.Scan(); n++ {
+		if n == 0 {
+			continue
+		}
+		if err := f(s.Bytes()); err != nil {
+			return fmt.Errorf("%s:%d: %w", name, n+1, err)
+		}
+	}
+	if err := s.Err(); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
