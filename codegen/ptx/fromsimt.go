@@ -1,0 +1,424 @@
+package ptx
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/kgen-dev/kgen/codegen/simt"
+)
+
+// FromSIMT turns a module of thread IR into PTX: an entry a kernel, with the
+// lowest version its target and instructions need.
+func FromSIMT(m *simt.Module) (*Module, error) {
+	if err := uniqueNames(m); err != nil {
+		return nil, err
+	}
+	version := m.Version()
+	out := &Module{
+		Version:     Version{version / 10, version % 10},
+		Targets:     []string{m.Arch},
+		AddressSize: 64,
+	}
+	if v := dynamicShared(m); v != nil {
+		out.Decls = append(out.Decls, v)
+	}
+	for _, k := range m.Kernels {
+		if err := supported(m, k); err != nil {
+			return nil, err
+		}
+		e := newEmitter(k)
+		out.Decls = append(out.Decls, e.function())
+	}
+	return out, nil
+}
+
+// supported checks that a target has all of a kernel's instructions.
+func supported(m *simt.Module, k *simt.Kernel) (err error) {
+	simt.Walk(k.Body, func(in *simt.Instr) {
+		if _, sm := in.Requires(); sm > m.SM && err == nil {
+			err = fmt.Errorf("kernel %s for %s: %s needs sm_%d", k.Name, m.Arch, in.Opcode(), sm)
+		}
+	})
+	return err
+}
+
+const dynamicName = "smem"
+
+// dynamicShared declares the shared memory that launches size, nil if no
+// kernel has any.
+func dynamicShared(m *simt.Module) *Variable {
+	align, any := 16, false
+	for _, k := range m.Kernels {
+		if k.Dynamic && k.Shared > 0 {
+			align, any = max(align, k.SharedAlign), true
+		}
+	}
+	if !any {
+		return nil
+	}
+	return &Variable{Linkage: Extern, Space: SpaceShared, Bank: -1, Align: align, Type: B8, Name: dynamicName, Dims: []int64{-1}}
+}
+
+// emitter writes one kernel. Instructions and operands come out of slabs.
+type emitter struct {
+	k       *simt.Kernel
+	regs    *simt.Registers
+	uniform []bool
+	names   []string // a register's name
+	opcodes map[opcodeKey]opcode
+	stmts   []Stmt
+	head    []Stmt // entry: parameters, special registers, constants
+	consts  map[constKey]string
+	classes [numClasses]int // registers used of each regClass
+	labels  int
+	slabI   []Instruction
+	slabO   []Operand
+}
+
+// regClass is a kind of register: what its name begins with and its type.
+type regClass uint8
+
+const (
+	classPred regClass = iota
+	class16
+	classF32
+	class32
+	class64
+	classF64
+	numClasses
+)
+
+var regClassInfo = [numClasses]struct {
+	prefix string
+	typ    Type
+}{
+	classPred: {"%p", Pred}, class16: {"%h", B16}, classF32: {"%f", B32}, class32: {"%r", B32}, class64: {"%rd", B64}, classF64: {"%fd", B64},
+}
+
+func regClassOf(t simt.Type) regClass {
+	switch t {
+	case simt.Pred:
+		return classPred
+	case simt.F32:
+		return classF32
+	case simt.F64:
+		return classF64
+	}
+	switch t.Bits() {
+	case 16:
+		return class16
+	case 64:
+		return class64
+	}
+	return class32
+}
+
+type constKey struct {
+	c    regClass
+	bits int64
+}
+
+type opcodeKey struct {
+	op       simt.Op
+	typ, arg simt.Type
+	cmp      simt.Cmp
+	round    simt.Round
+	mma      simt.Mma
+	space    simt.Space
+	mem      simt.Mem
+	vec      uint8
+	cache    simt.Cache
+	shfl     simt.ShflMode
+	atom     simt.AtomOp
+	scope    simt.Scope
+	flags    simt.Flags
+	imm      int64
+}
+
+type opcode struct {
+	name string
+	mods []string
+}
+
+func newEmitter(k *simt.Kernel) *emitter {
+	e := &emitter{
+		k: k, regs: simt.AssignRegisters(k, true), uniform: simt.Uniform(k),
+		opcodes: map[opcodeKey]opcode{}, consts: map[constKey]string{},
+	}
+	e.names = make([]string, len(e.regs.First))
+	var text strings.Builder
+	text.Grow(8 * len(e.names))
+	ends := make([]int, len(e.names))
+	for i, v := range e.regs.First {
+		c := regClassOf(v.Type)
+		text.WriteString(regClassInfo[c].prefix)
+		text.WriteString(strconv.Itoa(e.take(c)))
+		ends[i] = text.Len()
+	}
+	all, from := text.String(), 0
+	for i, to := range ends {
+		e.names[i], from = all[from:to], to
+	}
+	return e
+}
+
+// take numbers a register of a regClass, from 1.
+func (e *emitter) take(c regClass) int {
+	e.classes[c]++
+	return e.classes[c]
+}
+
+func (e *emitter) fresh(c regClass) string { return regClassInfo[c].prefix + strconv.Itoa(e.take(c)) }
+
+// function is the whole entry.
+func (e *emitter) function() *Function {
+	f := &Function{Linkage: Visible, Kernel: true, Name: e.k.Name}
+	for i := range e.k.Params {
+		f.Params = append(f.Params, e.parameter(&e.k.Params[i]))
+	}
+	e.directives(f)
+	e.stmts = make([]Stmt, 0, e.k.NumValues()+e.k.NumValues()/4)
+	e.block(e.k.Body)
+	e.add("ret")
+	e.inputs()
+	body := make([]Stmt, 0, len(e.stmts)+len(e.head)+8)
+	for c := range numClasses {
+		if n := e.classes[c]; n > 0 {
+			body = append(body, &Variable{Space: SpaceReg, Bank: -1, Type: regClassInfo[c].typ, Name: regClassInfo[c].prefix, Range: n + 1})
+		}
+	}
+	if e.k.Shared > 0 && !e.k.Dynamic {
+		body = append(body, &Variable{
+			Space: SpaceShared, Bank: -1, Align: max(16, e.k.SharedAlign), Type: B8, Name: e.sharedName(), Dims: []int64{int64(e.k.Shared)},
+		})
+	}
+	body = append(body, e.head...)
+	f.Body = &Block{Stmts: append(body, e.stmts...)}
+	return f
+}
+
+func (e *emitter) directives(f *Function) {
+	f.Directives = append(f.Directives, Directive{Name: "maxntid", Values: []int64{int64(e.k.Threads)}})
+	if e.k.MinBlocks > 0 {
+		f.Directives = append(f.Directives, Directive{Name: "minnctapersm", Values: []int64{int64(e.k.MinBlocks)}})
+	}
+	if e.k.MaxRegs > 0 {
+		f.Directives = append(f.Directives, Directive{Name: "maxnreg", Values: []int64{int64(e.k.MaxRegs)}})
+	}
+}
+
+func (e *emitter) sharedName() string {
+	if e.k.Dynamic {
+		return dynamicName
+	}
+	return dynamicName + "_" + e.k.Name
+}
+
+func (e *emitter) paramName(p *simt.Param) string { return e.k.Name + "_" + p.Name }
+
+func (e *emitter) parameter(p *simt.Param) *Variable {
+	v := &Variable{Space: SpaceParam, Bank: -1, Name: e.paramName(p)}
+	switch {
+	case p.Bytes > 0:
+		v.Align, v.Type, v.Dims = 64, B8, []int64{int64(p.Bytes)}
+	case p.Type == simt.Ptr:
+		v.Type, v.Ptr, v.PtrSpace, v.PtrAlign = U64, true, SpaceGlobal, max(p.Align, 1)
+	case p.Type == simt.F32:
+		v.Type = F32
+	case p.Type == simt.F64:
+		v.Type = F64
+	case p.Type.Bits() == 16:
+		v.Type = B16
+	case p.Type.Bits() == 64:
+		v.Type = U64
+	default:
+		v.Type = U32
+	}
+	return v
+}
+
+// inputs loads what exists at entry.
+func (e *emitter) inputs() {
+	body := e.stmts
+	e.stmts = e.head
+	for _, v := range e.k.Inputs {
+		d := e.reg(v)
+		switch in := v.Def; in.Op {
+		case simt.OpParam:
+			p := &e.k.Params[in.Imm]
+			if p.Bytes > 0 {
+				e.op("mov", []string{"b64"}, d, Operand{Kind: OpName, Name: e.paramName(p)})
+				continue
+			}
+			e.op("ld", []string{"param", "b" + strconv.Itoa(p.Type.Bits())}, d, e.address(e.paramName(p), 0))
+		case simt.OpSpecial:
+			e.op("mov", []string{"u32"}, d, Operand{Kind: OpName, Name: "%" + in.Special.String()})
+		case simt.OpSharedBase:
+			e.op("mov", []string{"u32"}, d, Operand{Kind: OpName, Name: e.sharedName()})
+		}
+	}
+	e.head, e.stmts = e.stmts, body
+}
+
+// operands returns n operands out of the slab.
+func (e *emitter) operands(n int) []Operand {
+	if len(e.slabO) < n {
+		e.slabO = make([]Operand, max(n, 512))
+	}
+	s := e.slabO[:n:n]
+	e.slabO = e.slabO[n:]
+	return s
+}
+
+// op appends an instruction.
+func (e *emitter) op(name string, mods []string, ops ...Operand) *Instruction {
+	if len(e.slabI) == 0 {
+		e.slabI = make([]Instruction, 256)
+	}
+	in := &e.slabI[0]
+	e.slabI = e.slabI[1:]
+	in.Name, in.Mods = name, mods
+	in.Operands = e.operands(len(ops))
+	copy(in.Operands, ops)
+	e.stmts = append(e.stmts, in)
+	return in
+}
+
+// add appends an instruction without cached modifiers.
+func (e *emitter) add(words string, ops ...Operand) *Instruction {
+	c := splitOpcode(words)
+	return e.op(c.name, c.mods, ops...)
+}
+
+func splitOpcode(words string) opcode {
+	all := strings.Split(words, ".")
+	name, used := splitName(all[0], all[1:])
+	return opcode{name, all[1+used:]}
+}
+
+// opcode is the instruction's opcode, split as the table of instructions has it.
+func (e *emitter) opcode(in *simt.Instr) opcode {
+	key := opcodeKey{
+		op: in.Op, typ: in.Type, cmp: in.Cmp, round: in.Round, mma: in.Mma, space: in.Space, mem: in.Mem, vec: in.Vec,
+		cache: in.Cache, shfl: in.Shfl, atom: in.Atom, scope: in.Scope, flags: in.Flags,
+	}
+	if len(in.Args) > 0 {
+		key.arg = in.Args[0].Type
+	}
+	switch in.Op {
+	case simt.OpCpAsync:
+		key.imm = int64(in.CpAsyncBytes())
+	case simt.OpFloatCvt:
+		key.imm = in.Imm
+	}
+	c, ok := e.opcodes[key]
+	if !ok {
+		c = splitOpcode(in.Opcode())
+		e.opcodes[key] = c
+	}
+	return c
+}
+
+func operandName(n string) Operand { return Operand{Kind: OpName, Name: n} }
+
+func (e *emitter) reg(v *simt.Value) Operand { return operandName(e.names[e.regs.Reg(v)]) }
+
+func operandInt(n int64) Operand { return Operand{Kind: OpImm, Value: uint64(n)} }
+
+// constant is a constant as an immediate operand.
+func operandConst(v *simt.Value) Operand {
+	o := operandInt(v.Def.Imm)
+	switch v.Type {
+	case simt.F32:
+		o.Imm = ImmF32
+	case simt.F64:
+		o.Imm = ImmF64
+	case simt.F16, simt.BF16, simt.F16x2, simt.BF16x2:
+		o.Radix = 16
+	}
+	return o
+}
+
+// value is an operand: a register, or an immediate for a constant.
+func (e *emitter) value(v *simt.Value) Operand {
+	if e.regs.Reg(v) >= 0 {
+		return e.reg(v)
+	}
+	return operandConst(v)
+}
+
+// inReg is an operand where only a register may stand: a constant is put in
+// one, once, at the kernel's entry.
+func (e *emitter) inReg(v *simt.Value) Operand {
+	if e.regs.Reg(v) >= 0 {
+		return e.reg(v)
+	}
+	key := constKey{regClassOf(v.Type), v.Def.Imm}
+	n, ok := e.consts[key]
+	if !ok {
+		n = e.fresh(key.c)
+		e.consts[key] = n
+		body := e.stmts
+		e.stmts = e.head
+		e.move(operandName(n), operandConst(v), v.Type)
+		e.head, e.stmts = e.stmts, body
+	}
+	return operandName(n)
+}
+
+var (
+	movB32  = []string{"b32"}
+	movB64  = []string{"b64"}
+	movB16  = []string{"b16"}
+	movPred = []string{"pred"}
+)
+
+// move copies to a register.
+func (e *emitter) move(to, from Operand, t simt.Type) {
+	if t == simt.Pred && from.Kind == OpImm {
+		// There is no predicate immediate: compare instead.
+		e.op("setp", []string{"ne", "b32"}, to, Operand{Kind: OpImm, Value: from.Value}, operandInt(0))
+		return
+	}
+	mods := movB32
+	switch t.Bits() {
+	case 1:
+		mods = movPred
+	case 16:
+		mods = movB16
+	case 64:
+		mods = movB64
+	}
+	e.op("mov", mods, to, from)
+}
+
+// address is [base+offset].
+func (e *emitter) address(base string, offset int64) Operand {
+	parts := e.operands(1)
+	parts[0] = Operand{Kind: OpName, Name: base, Value: uint64(offset)}
+	return Operand{Kind: OpAddr, Elems: parts}
+}
+
+func (e *emitter) at(v *simt.Value, offset int64) Operand {
+	return e.address(e.inReg(v).Name, offset)
+}
+
+// vector is {a, b, ...} of registers, or the register alone.
+func (e *emitter) vector(vs []*simt.Value, always bool) Operand {
+	if len(vs) == 1 && !always {
+		return e.inReg(vs[0])
+	}
+	parts := e.operands(len(vs))
+	for i, v := range vs {
+		parts[i] = e.inReg(v)
+	}
+	return Operand{Kind: OpVector, Elems: parts}
+}
+
+func (e *emitter) label() string {
+	e.labels++
+	return "$L" + strconv.Itoa(e.labels)
+}
+
+func (e *emitter) place(l string) { e.stmts = append(e.stmts, &Label{Name: l}) }

@@ -1,0 +1,307 @@
+package ptx
+
+import (
+	"fmt"
+
+	"github.com/kgen-dev/kgen/codegen/simt"
+)
+
+func (e *emitter) block(b *simt.Block) {
+	for _, in := range b.Instrs {
+		e.instr(in)
+	}
+}
+
+func (e *emitter) instr(in *simt.Instr) {
+	switch in.Op {
+	case simt.OpFor:
+		e.forLoop(in)
+	case simt.OpLoop:
+		e.doLoop(in)
+	case simt.OpIf:
+		e.branch(in)
+	case simt.OpNote:
+	case simt.OpBitcast:
+		if x := in.Args[0]; e.regs.Reg(x) < 0 {
+			e.move(e.reg(in.Result()), operandConst(x), in.Type)
+		}
+	case simt.OpReturn, simt.OpTrap, simt.OpCpAsyncCommit:
+		c := e.opcode(in)
+		e.op(c.name, c.mods)
+	case simt.OpPack, simt.OpUnpack:
+		e.halves(in)
+	case simt.OpLd, simt.OpSt, simt.OpAtom, simt.OpRed, simt.OpCpAsync, simt.OpLdMatrix, simt.OpStMatrix, simt.OpPrefetch:
+		e.memory(in)
+	case simt.OpMma:
+		e.mma(in)
+	case simt.OpShfl, simt.OpVote, simt.OpBallot, simt.OpRedux, simt.OpMatch, simt.OpElect:
+		e.warp(in)
+	case simt.OpBar, simt.OpBarArrive, simt.OpWarpSync, simt.OpFence, simt.OpCpAsyncWait:
+		e.order(in)
+	default:
+		e.plain(in)
+	}
+}
+
+// plain is an instruction with one result whose operands stand as they are.
+func (e *emitter) plain(in *simt.Instr) {
+	c := e.opcode(in)
+	ops := make([]Operand, 0, 5)
+	ops = append(ops, e.reg(in.Result()))
+	for i, x := range in.Args {
+		if immediateAt(in, i) {
+			ops = append(ops, e.value(x))
+		} else {
+			ops = append(ops, e.inReg(x))
+		}
+	}
+	switch in.Op {
+	case simt.OpLop3:
+		ops = append(ops, Operand{Kind: OpImm, Value: uint64(in.Imm), Radix: 16})
+	case simt.OpSelect:
+		ops[1], ops[2], ops[3] = ops[2], ops[3], ops[1]
+	}
+	e.op(c.name, c.mods, ops...)
+}
+
+// immediateAt tells whether operand i may be an immediate.
+func immediateAt(in *simt.Instr, i int) bool {
+	switch in.Args[i].Type {
+	case simt.I32, simt.I64, simt.Ptr, simt.F32, simt.F64:
+	default:
+		return false
+	}
+	switch {
+	case in.Op >= simt.OpAdd && in.Op <= simt.OpPrmt, in.Op == simt.OpFma, in.Op == simt.OpCmp:
+		return true
+	case in.Op == simt.OpSelect:
+		return i > 0
+	}
+	return false
+}
+
+// halves packs two registers into one of twice the width, or the reverse.
+func (e *emitter) halves(in *simt.Instr) {
+	c := e.opcode(in)
+	if in.Op == simt.OpPack {
+		e.op(c.name, c.mods, e.reg(in.Result()), e.vector(in.Args, true))
+		return
+	}
+	e.op(c.name, c.mods, e.vector(in.Results, true), e.inReg(in.Args[0]))
+}
+
+// guard sets an instruction's predicate.
+func (e *emitter) guard(out *Instruction, in *simt.Instr) {
+	if in.Guard == nil {
+		return
+	}
+	out.Guard = e.inReg(in.Guard)
+	out.Guard.Neg = in.GuardNot
+}
+
+func (e *emitter) memory(in *simt.Instr) {
+	c := e.opcode(in)
+	var out *Instruction
+	switch in.Op {
+	case simt.OpLd:
+		e.defaults(in)
+		out = e.op(c.name, c.mods, e.vector(in.Results, false), e.at(in.Args[0], int64(in.Offset)))
+	case simt.OpLdMatrix:
+		out = e.op(c.name, c.mods, e.vector(in.Results, true), e.at(in.Args[0], int64(in.Offset)))
+	case simt.OpSt:
+		out = e.op(c.name, c.mods, e.at(in.Args[0], int64(in.Offset)), e.vector(in.Args[1:], false))
+	case simt.OpStMatrix:
+		out = e.op(c.name, c.mods, e.at(in.Args[0], int64(in.Offset)), e.vector(in.Args[1:], true))
+	case simt.OpAtom:
+		ops := []Operand{e.reg(in.Result()), e.at(in.Args[0], int64(in.Offset))}
+		for _, x := range in.Args[1:] {
+			ops = append(ops, e.inReg(x))
+		}
+		out = e.op(c.name, c.mods, ops...)
+	case simt.OpRed:
+		out = e.op(c.name, c.mods, e.at(in.Args[0], int64(in.Offset)), e.inReg(in.Args[1]))
+	case simt.OpCpAsync:
+		ops := []Operand{e.at(in.Args[0], int64(in.Offset)), e.at(in.Args[1], int64(in.CpAsyncGlobalOffset())), operandInt(int64(in.CpAsyncBytes()))}
+		if len(in.Args) > 2 {
+			ops = append(ops, e.value(in.Args[2]))
+		}
+		out = e.op(c.name, c.mods, ops...)
+	case simt.OpPrefetch:
+		out = e.op(c.name, c.mods, e.at(in.Args[0], int64(in.Offset)))
+	}
+	e.guard(out, in)
+}
+
+// defaults gives a guarded load's results the values they have where it does
+// not execute.
+func (e *emitter) defaults(in *simt.Instr) {
+	if in.Guard == nil {
+		return
+	}
+	for i, r := range in.Results {
+		d := operandInt(0)
+		if len(in.Args) > 1 {
+			d = e.value(in.Args[1+i])
+		}
+		e.move(e.reg(r), d, r.Type)
+	}
+}
+
+func (e *emitter) mma(in *simt.Instr) {
+	c := e.opcode(in)
+	info := in.Mma.Info()
+	a, b := info.A, info.A+info.B
+	e.op(c.name, c.mods,
+		e.vector(in.Results, info.C > 1), e.vector(in.Args[:a], info.A > 1 || info.AB != simt.F64),
+		e.vector(in.Args[a:b], info.B > 1 || info.AB != simt.F64), e.vector(in.Args[b:], info.C > 1))
+}
+
+// allLanes is the member mask of a whole warp.
+var allLanes = operandInt(-1)
+
+func (e *emitter) warp(in *simt.Instr) {
+	c := e.opcode(in)
+	switch in.Op {
+	case simt.OpShfl:
+		e.op(c.name, c.mods, e.reg(in.Result()), e.inReg(in.Args[0]), e.value(in.Args[1]), operandInt(in.Imm), allLanes)
+	case simt.OpElect:
+		pair := e.operands(2)
+		pair[0], pair[1] = Operand{Kind: OpSink}, e.reg(in.Result())
+		e.op(c.name, c.mods, Operand{Kind: OpPair, Elems: pair}, allLanes)
+	default:
+		e.op(c.name, c.mods, e.reg(in.Result()), e.inReg(in.Args[0]), allLanes)
+	}
+}
+
+func (e *emitter) order(in *simt.Instr) {
+	c := e.opcode(in)
+	switch in.Op {
+	case simt.OpBar, simt.OpBarArrive:
+		ops := []Operand{e.value(in.Args[0])}
+		if in.Imm > 0 {
+			ops = append(ops, operandInt(in.Imm))
+		}
+		e.op(c.name, c.mods, ops...)
+	case simt.OpWarpSync:
+		e.op(c.name, c.mods, allLanes)
+	case simt.OpCpAsyncWait:
+		e.op(c.name, c.mods, operandInt(in.Imm))
+	default:
+		e.op(c.name, c.mods)
+	}
+}
+
+// copies writes the copies of an edge.
+func (e *emitter) copies(cs []simt.Copy) {
+	save := func(r int32) int32 {
+		first := e.regs.First[r]
+		n := e.fresh(regClassOf(first.Type))
+		e.move(operandName(n), operandName(e.names[r]), first.Type)
+		e.names = append(e.names, n)
+		return int32(len(e.names) - 1)
+	}
+	e.regs.Sequence(cs, save, func(to, from int32, v *simt.Value) {
+		t := e.regs.First[to].Type
+		if from < 0 {
+			e.move(operandName(e.names[to]), operandConst(v), t)
+			return
+		}
+		e.move(operandName(e.names[to]), operandName(e.names[from]), t)
+	})
+}
+
+// jump branches to a label where p holds (or, not, does not).
+func (e *emitter) jump(to string, p Operand, not, uniform bool) {
+	var mods []string
+	if uniform {
+		mods = braUni
+	}
+	out := e.op("bra", mods, operandName(to))
+	if p.Kind != OpNone {
+		out.Guard = p
+		out.Guard.Neg = not
+	}
+}
+
+var braUni = []string{"uni"}
+
+// setp compares two operands into a fresh predicate.
+func (e *emitter) setp(cmp string, x, y Operand) Operand {
+	p := operandName(e.fresh(classPred))
+	e.op("setp", []string{cmp, "s32"}, p, x, y)
+	return p
+}
+
+func (e *emitter) forLoop(in *simt.Instr) {
+	edges := e.regs.Edges[in]
+	lo, hi, step := in.Args[0], in.Args[1], in.Args[2]
+	i := in.Body.Params[0]
+	uniform := e.uniform[lo.ID] && e.uniform[hi.ID] && e.uniform[step.ID]
+	e.copies(edges.Enter)
+	start, end := e.label(), e.label()
+	enters := in.Has(simt.Once) || lo.IsConst() && hi.IsConst() && lo.Int() < hi.Int()
+	if !enters {
+		e.jump(end, e.setp("ge", e.reg(i), e.value(hi)), false, uniform)
+	}
+	e.place(start)
+	if in.Imm == 1 {
+		e.stmts = append(e.stmts, &Pragma{Text: []string{"nounroll"}})
+	}
+	e.block(in.Body)
+	e.copies(edges.Next)
+	e.op("add", []string{"s32"}, e.reg(i), e.reg(i), e.value(step))
+	e.jump(start, e.setp("lt", e.reg(i), e.value(hi)), false, uniform)
+	if !enters {
+		e.place(end)
+	}
+}
+
+func (e *emitter) doLoop(in *simt.Instr) {
+	edges := e.regs.Edges[in]
+	e.copies(edges.Enter)
+	start := e.label()
+	e.place(start)
+	e.block(in.Body)
+	cond := in.Body.Yield[0]
+	p := e.inReg(cond)
+	for _, c := range edges.Next {
+		if c.To == e.regs.Reg(cond) { // about to be overwritten
+			p = operandName(e.fresh(classPred))
+			e.move(p, e.reg(cond), simt.Pred)
+		}
+	}
+	e.copies(edges.Next)
+	e.jump(start, p, false, e.uniform[cond.ID])
+}
+
+func (e *emitter) branch(in *simt.Instr) {
+	edges := e.regs.Edges[in]
+	uniform := e.uniform[in.Args[0].ID]
+	end := e.label()
+	otherwise := end
+	if in.Else != nil {
+		otherwise = e.label()
+	}
+	e.jump(otherwise, e.inReg(in.Args[0]), true, uniform)
+	e.block(in.Body)
+	e.copies(edges.Then)
+	if in.Else != nil {
+		e.jump(end, Operand{}, false, true)
+		e.place(otherwise)
+		e.block(in.Else)
+		e.copies(edges.Else)
+	}
+	e.place(end)
+}
+
+// uniqueNames checks that no two kernels of a module have the same name.
+func uniqueNames(m *simt.Module) error {
+	seen := map[string]bool{}
+	for _, k := range m.Kernels {
+		if seen[k.Name] {
+			return fmt.Errorf("two kernels are named %s", k.Name)
+		}
+		seen[k.Name] = true
+	}
+	return nil
+}
