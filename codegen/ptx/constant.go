@@ -265,7 +265,7 @@ func (p *parser) literal() constant {
 			return constant{ImmInt, 32, true}
 		}
 	case tokDot:
-		if class[text[0]] == isDigit { // `.5`: read it again as a number
+		if byteClass[text[0]] == isDigit { // `.5`: read it again as a number
 			p.off = p.start
 			p.digits()
 			text = "0" + p.src[p.start:p.off]

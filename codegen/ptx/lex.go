@@ -44,7 +44,7 @@ const (
 	isMark // $ % _: may start a name too
 )
 
-var class = func() (c [256]uint8) {
+var byteClass = func() (c [256]uint8) {
 	for b := 'a'; b <= 'z'; b++ {
 		c[b], c[b-'a'+'A'] = isLetter, isLetter
 	}
@@ -56,7 +56,7 @@ var class = func() (c [256]uint8) {
 }()
 
 // inWord says whether a byte may continue a name.
-func inWord(b byte) bool { return class[b] != 0 && b != '%' }
+func inWord(b byte) bool { return byteClass[b] != 0 && b != '%' }
 
 func (l *lexer) here() Pos { return Pos{l.line, int32(l.off-l.bol) + 1} }
 
@@ -116,13 +116,13 @@ func (l *lexer) next() {
 	}
 	c := l.src[l.off]
 	switch {
-	case class[c]&(isLetter|isMark) != 0:
+	case byteClass[c]&(isLetter|isMark) != 0:
 		l.off++
 		l.word()
 		l.tok, l.text = tokIdent, l.src[l.start:l.off]
 	case c == '.' && l.off+1 < len(l.src) && inWord(l.src[l.off+1]):
 		l.dotted()
-	case class[c] == isDigit:
+	case byteClass[c] == isDigit:
 		l.digits()
 	case c == '"':
 		l.string()

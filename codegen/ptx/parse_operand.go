@@ -50,7 +50,7 @@ func (p *parser) operand() Operand {
 // peekIdent says whether a name that is no constant follows the current token
 // at once.
 func (p *parser) peekIdent() bool {
-	return p.off < len(p.src) && class[p.src[p.off]]&(isLetter|isMark) != 0 &&
+	return p.off < len(p.src) && byteClass[p.src[p.off]]&(isLetter|isMark) != 0 &&
 		!strings.HasPrefix(p.src[p.off:], warpSize)
 }
 

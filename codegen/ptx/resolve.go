@@ -335,7 +335,7 @@ func (r *resolver) component(o *Operand, d *Variable) {
 // ones that no register of a range has.
 func splitNumber(name string) (prefix string, n int) {
 	i := len(name)
-	for i > 0 && class[name[i-1]] == isDigit {
+	for i > 0 && byteClass[name[i-1]] == isDigit {
 		i--
 	}
 	digits := name[i:]
