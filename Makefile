@@ -1,4 +1,52 @@
-.PHONY: toolchain
+golangci := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+FUZZTIME ?= 10s
+# The packages of this repository that match a word in their tests.
+testing   = $(shell git grep -l $(1) -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|')
+
+.PHONY: build toolchain tune test verify-full cross bench lint fmt fuzz-short golden clean help
+
+build: ## build bin/kgen
+	go build -trimpath -o bin/kgen ./cmd/kgen
 
 toolchain: ## unpack NVRTC, ptxas and nvdisasm into .toolchain/
-	@.ci/toolchain.sh
+	.ci/toolchain.sh
+
+tune: build ## set everything up and tune flash attention for an H100
+	-.ci/toolchain.sh
+	bin/kgen tune flashattn --gpu h100
+
+test: ## vet, and run the tests on a seeded sample of the cases
+	go vet ./...
+	go test ./...
+
+verify-full: cross ## run every case, with the race detector
+	KGEN_FULL=1 go test -race -timeout 4h ./...
+
+cross: ## build without cgo and for the other systems
+	CGO_ENABLED=0 go build -o /dev/null ./cmd/kgen
+	CGO_ENABLED=0 GOOS=darwin go vet ./...
+	CGO_ENABLED=0 GOOS=windows go vet ./...
+
+bench: ## run the benchmarks
+	go test -run '^$$' -bench . ./...
+
+lint: ## run the linters
+	go run $(golangci) run ./...
+
+fmt: ## format the code
+	go run $(golangci) fmt ./...
+
+fuzz-short: ## fuzz every target for FUZZTIME
+	@set -e; for dir in $(call testing,'^func Fuzz'); do \
+		for f in $$(go test -list '^Fuzz' $$dir | grep ^Fuzz); do \
+			go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$dir; done; done
+
+golden: ## write the golden files again
+	go test $(call testing,'flag.*"update"') -update
+
+clean: ## remove what was built; .toolchain/ stays
+	rm -rf bin
+	go clean -testcache
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | column -t -s '|'
