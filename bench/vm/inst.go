@@ -18,40 +18,70 @@ const (
 // inst is one decoded instruction. Operands are slots: indices into the
 // warp's registers of the operand's class. Constants have slots too.
 type inst struct {
-	fn  [numModes]execFn // by the warp's mode; nil for control instructions
+	fn  [numModes]execFn // by the warp's mode; unset for control instructions
 	ctl execFn           // of control instructions: may move w.pc, block, or stop the warp
 
-	d, d2   int32 // destinations
+	d, d2   int32 // destinations; -1 for the sink
 	a, b, c int32 // sources
 	run     int32 // how many instructions from here on are no control instructions
 	pc      int32 // index in the PTX function's code; -1 for what decoding added
 
 	guard int32  // slot of the guard predicate; -1 is none
 	flip  uint32 // all ones where the guard is negated
-	neg   uint32 // all ones where source predicate c is negated (selp, setp)
+	neg   uint32 // all ones where a source predicate is negated
 	imm   uint64 // meaning depends on the instruction
-	lane  laneFn // one lane's function where there is no loop of its own
 
+	lane           laneFn // one lane's function where there is no loop of its own
+	kd, ka, kb, kc class  // classes of operands, for lane
+
+	kind kind
+	flow flow
 	next *inst // what a wrapper (guard, masked destination) runs
 
 	jump *jump
 	mem  *memOp
-	list *listOp
+	list []operand // vector operands: destinations, then sources
 	mma  *mmaOp
-	coll *collOp
-	call *callOp
+	coll *collective
+	call *callSite
 
 	uses, defs []int32 // every register read and written, as unified slots
-	rule       undefRule
+	rule       undefinedRule
+}
+
+// kind says how an instruction's functions treat inactive lanes.
+type kind uint8
+
+const (
+	kindPure    kind = iota // computes all lanes of one destination, which may be masked afterwards
+	kindMasked              // obeys w.mask itself
+	kindControl             // obeys w.mask, and may change which lanes run
+)
+
+// flow says where control may go after an instruction.
+type flow uint8
+
+const (
+	flowNext   flow = iota
+	flowBranch      // to inst.jump, and on if guarded
+	flowLeave       // out of the function, and on if guarded
+)
+
+// operand is a register with its class and width.
+type operand struct {
+	slot int32
+	k    class
+	bits uint8
 }
 
 // jump is where a branch goes and where its lanes meet again.
 type jump struct {
-	target     int32
-	reconverge int32   // -1: nowhere inside the function
-	targets    []int32 // of brx.idx
-	labels     []*ptx.Label
 	label      *ptx.Label
+	target     int32
+	reconverge int32 // -1: nowhere inside the function
+	labels     []*ptx.Label
+	targets    []int32 // of brx.idx
+	uniform    bool
 }
 
 // laneFn computes one lane of a pure instruction. Narrow values are passed
@@ -70,26 +100,32 @@ type program struct {
 	const64 []uint64
 	base    [numClasses]int32 // first unified slot of each class
 
-	undefined []int32    // unified slots that may be read before they are written
-	undefName []string   // the names of those registers
-	live      [][]uint64 // for each instruction that starts a straight run: live unified slots, nil elsewhere
-	memOps    int        // instructions that touch memory, numbered for the race detector
+	undefined []undefinedSlot // registers that may be read before they are written
+	live      [][]uint64      // for the first instruction of each block: live unified slots; nil elsewhere
+	memOps    int             // instructions that touch memory, numbered for the race detector
 
-	params     []paramSlot // where parameters lie
-	paramBytes int64
-	localBytes int64 // .local variables, and .param ones of calls
-	usesTid    bool
-	callees    []*program
+	params      []place // where parameters lie
+	paramBytes  int64
+	locals      map[*ptx.Variable]int64 // offsets of .local variables and of .param ones in bodies
+	localBytes  int64
+	returns     []place // of a device function, in its frame
+	usesDynamic bool
 }
 
-// paramSlot is a parameter's place in a parameter block or a frame.
-type paramSlot struct {
+// place is where a variable lies in a parameter block or a frame.
+type place struct {
 	v      *ptx.Variable
 	offset int64
 }
 
+// undefinedSlot is a register that may be read before it is written.
+type undefinedSlot struct {
+	slot int32 // unified
+	name string
+}
+
 // unified is the unified slot of a register.
-func (p *program) unified(c class, slot int32) int32 { return p.base[c] + slot }
+func (p *program) unified(k class, slot int32) int32 { return p.base[k] + slot }
 
 // total is the number of unified slots.
 func (p *program) total() int { return p.slots[0] + p.slots[1] + p.slots[2] }

@@ -1,0 +1,109 @@
+package numcheck
+
+import (
+	"fmt"
+	"math"
+)
+
+// Tolerance says when a value is right: |got - want| <= Absolute + Relative *
+// |want|. NaN is right where NaN is wanted, an infinity where the same
+// infinity is.
+type Tolerance struct {
+	Absolute float64 `json:"absolute"`
+	Relative float64 `json:"relative"`
+}
+
+// Validate refuses tolerances that are no bounds.
+func (t Tolerance) Validate() error {
+	for _, v := range []float64{t.Absolute, t.Relative} {
+		if !(v >= 0) || math.IsInf(v, 0) {
+			return fmt.Errorf("tolerance %v: want a number that is not negative", v)
+		}
+	}
+	return nil
+}
+
+// allows says whether got is right where want is wanted.
+func (t Tolerance) allows(got, want Value) bool {
+	g, w := got.Float(), want.Float()
+	if math.IsNaN(g) || math.IsNaN(w) {
+		return math.IsNaN(g) && math.IsNaN(w)
+	}
+	if math.IsInf(g, 0) || math.IsInf(w, 0) {
+		return g == w
+	}
+	return got.distance(want) <= t.Absolute+t.Relative*math.Abs(w)
+}
+
+// Mismatch is an element that is not right.
+type Mismatch struct {
+	Index int64 `json:"index"` // of the element, in C order
+	Got   Value `json:"got"`
+	Want  Value `json:"want"`
+}
+
+// Comparison is what a comparison of two buffers found. The largest errors are
+// over the pairs of finite values; a NaN or an infinity that is not wanted is a
+// mismatch alone.
+type Comparison struct {
+	Elements   int64
+	Mismatches int64
+	MaxAbs     float64    // largest |got - want|
+	MaxRel     float64    // largest |got - want| / |want|, where want is not 0
+	MaxULP     int64      // largest distance in units in the last place, of floats
+	First      []Mismatch // in the order of the buffer, at most as many as asked for
+}
+
+// Compare compares got with want, element by element. It keeps up to keep
+// mismatches. The buffers must have the same, whole number of elements.
+func Compare(t Type, got, want []byte, tol Tolerance, keep int) (Comparison, error) {
+	size := t.Size()
+	if len(got) != len(want) || len(got)%size != 0 {
+		return Comparison{}, fmt.Errorf("%d bytes of %s for %d wanted: want as many, a multiple of %d", len(got), t, len(want), size)
+	}
+	n := len(got) / size
+	c := Comparison{Elements: int64(n)}
+	for i := range n {
+		if t.bits(got, i) == t.bits(want, i) {
+			continue
+		}
+		g, w := t.At(got, i), t.At(want, i)
+		c.measure(t, got, want, i, g, w)
+		if tol.allows(g, w) {
+			continue
+		}
+		if c.Mismatches++; len(c.First) < keep {
+			c.First = append(c.First, Mismatch{int64(i), g, w})
+		}
+	}
+	return c, nil
+}
+
+// measure takes a pair into the largest errors.
+func (c *Comparison) measure(t Type, got, want []byte, i int, g, w Value) {
+	if !isFinite(g.Float()) || !isFinite(w.Float()) {
+		return
+	}
+	d := g.distance(w)
+	c.MaxAbs = max(c.MaxAbs, d)
+	if a := math.Abs(w.Float()); a != 0 {
+		c.MaxRel = max(c.MaxRel, d/a)
+	}
+	if t.Float() {
+		c.MaxULP = max(c.MaxULP, ulps(t.ordinal(got, i), t.ordinal(want, i)))
+	}
+}
+
+// ulps is the distance of two ordinals; of the farthest f64 it does not fit
+// and is the largest int64.
+func ulps(a, b int64) int64 {
+	if a < b {
+		a, b = b, a
+	}
+	if d := uint64(a) - uint64(b); d <= math.MaxInt64 {
+		return int64(d)
+	}
+	return math.MaxInt64
+}
+
+func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
