@@ -144,6 +144,7 @@ func (b *Builder) For(lo, hi, step *Value, init []*Value, loop Loop, body func(i
 	o := &Op{Code: OpFor, Args: append([]*Value{lo, hi, step}, init...), Regions: []*Region{r}, Pos: callerPos()}
 	o.Stages, o.Unroll, o.Specialise = loop.Stages, loop.Unroll, loop.Specialise
 	b.in(r, o.Pos, func() []*Value { return body(r.Params[0], r.Params[1:]) })
+	b.checkYield(o, r, init)
 	return b.Append(o)
 }
 
@@ -152,11 +153,29 @@ func (b *Builder) If(cond *Value, then, otherwise func() []*Value) []*Value {
 	o := &Op{Code: OpIf, Args: []*Value{cond}, Regions: []*Region{{}, {}}, Pos: callerPos()}
 	b.in(o.Regions[0], o.Pos, then)
 	b.in(o.Regions[1], o.Pos, otherwise)
+	values := o.Regions[0].Yield().Args
+	b.checkYield(o, o.Regions[1], values)
 	var types []Type
-	for _, v := range o.Regions[0].Yield().Args {
+	for _, v := range values {
 		types = append(types, typeOf(v))
 	}
 	return b.Append(o, types...)
+}
+
+// checkYield fails if a region does not yield values of the types of want.
+func (b *Builder) checkYield(o *Op, r *Region, want []*Value) {
+	got := r.Yield().Args
+	if len(got) != len(want) {
+		b.fail(o.Pos, "%s: a body returns %d values: want %d", o.Code, len(got), len(want))
+		return
+	}
+	for i, v := range got {
+		if v == nil || want[i] == nil {
+			b.fail(o.Pos, "%s: value %d is nil", o.Code, i)
+		} else if !v.Type.Equal(want[i].Type) {
+			b.fail(o.Pos, "%s: a body returns value %d of type %s: want %s", o.Code, i, v.Type, want[i].Type)
+		}
+	}
 }
 
 // Roles builds regions that different warps run at the same time.

@@ -1,6 +1,9 @@
 package ir
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Elem is an element type. TF32 is no element type but a precision of dot.
 type Elem uint8
@@ -28,20 +31,42 @@ var elemTable = [numElems]struct {
 	name  string
 	bits  int
 	float bool
+	// Of floats: bits of significand with the hidden one, exponent of the least
+	// normal number, largest finite value, and whether there are inf and NaN.
+	digits, minExp int
+	largest        float64
+	inf, nan       bool
 }{
-	NoElem: {"none", 0, false},
-	I1:     {"i1", 1, false},
-	I4:     {"i4", 4, false},
-	I8:     {"i8", 8, false},
-	I32:    {"i32", 32, false},
-	I64:    {"i64", 64, false},
-	F16:    {"f16", 16, true},
-	BF16:   {"bf16", 16, true},
-	F32:    {"f32", 32, true},
-	F64:    {"f64", 64, true},
-	E4M3:   {"e4m3", 8, true},
-	E5M2:   {"e5m2", 8, true},
-	E2M1:   {"e2m1", 4, true},
+	NoElem: {name: "none"},
+	I1:     {name: "i1", bits: 1},
+	I4:     {name: "i4", bits: 4},
+	I8:     {name: "i8", bits: 8},
+	I32:    {name: "i32", bits: 32},
+	I64:    {name: "i64", bits: 64},
+	F16:    {"f16", 16, true, 11, -14, 65504, true, true},
+	BF16:   {"bf16", 16, true, 8, -126, 0xff << 120, true, true},
+	F32:    {"f32", 32, true, 24, -126, math.MaxFloat32, true, true},
+	F64:    {"f64", 64, true, 53, -1022, math.MaxFloat64, true, true},
+	E4M3:   {"e4m3", 8, true, 4, -6, 448, false, true},
+	E5M2:   {"e5m2", 8, true, 3, -14, 57344, true, true},
+	E2M1:   {"e2m1", 4, true, 2, 0, 6, false, false},
+}
+
+// fitsFloat reports whether v is a value of e.
+func fitsFloat(v float64, e Elem) bool {
+	t := &elemTable[e]
+	switch {
+	case math.IsNaN(v):
+		return t.nan
+	case math.IsInf(v, 0):
+		return t.inf
+	case math.Abs(v) > t.largest:
+		return false
+	case e == F64 || v == 0:
+		return true
+	}
+	exp := max(math.Ilogb(v), t.minExp)
+	return v == math.Trunc(math.Ldexp(v, t.digits-1-exp))*math.Ldexp(1, exp-t.digits+1)
 }
 
 // String returns the name used in text, such as "bf16".

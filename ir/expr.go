@@ -38,27 +38,27 @@ func Lit(n int64) Expr { return Expr{Val: n} }
 func Sym(name string) Expr { return Expr{Op: ExprSym, Name: name} }
 
 // Plus returns x + y.
-func (x Expr) Plus(y Expr) Expr { return binary(ExprAdd, x, y) }
+func (x Expr) Plus(y Expr) Expr { return joinExpr(ExprAdd, x, y) }
 
 // Minus returns x - y.
-func (x Expr) Minus(y Expr) Expr { return binary(ExprSub, x, y) }
+func (x Expr) Minus(y Expr) Expr { return joinExpr(ExprSub, x, y) }
 
 // Times returns x * y.
-func (x Expr) Times(y Expr) Expr { return binary(ExprMul, x, y) }
+func (x Expr) Times(y Expr) Expr { return joinExpr(ExprMul, x, y) }
 
 // Div returns x / y rounded down.
-func (x Expr) Div(y Expr) Expr { return binary(ExprDiv, x, y) }
+func (x Expr) Div(y Expr) Expr { return joinExpr(ExprDiv, x, y) }
 
 // CeilDiv returns x / y rounded up.
-func (x Expr) CeilDiv(y Expr) Expr { return binary(ExprCeilDiv, x, y) }
+func (x Expr) CeilDiv(y Expr) Expr { return joinExpr(ExprCeilDiv, x, y) }
 
 // MinOf returns the smaller of x and y.
-func MinOf(x, y Expr) Expr { return binary(ExprMin, x, y) }
+func MinOf(x, y Expr) Expr { return joinExpr(ExprMin, x, y) }
 
 // MaxOf returns the larger of x and y.
-func MaxOf(x, y Expr) Expr { return binary(ExprMax, x, y) }
+func MaxOf(x, y Expr) Expr { return joinExpr(ExprMax, x, y) }
 
-func binary(op ExprOp, x, y Expr) Expr {
+func joinExpr(op ExprOp, x, y Expr) Expr {
 	e := Expr{Op: op, X: &x, Y: &y}
 	if x.Op == ExprConst && y.Op == ExprConst {
 		if v, err := e.Eval(nil); err == nil {

@@ -167,17 +167,23 @@ func OpcodeByName(name string) (Opcode, bool) {
 	return c, ok
 }
 
-var opByName = func() map[string]Opcode {
-	m := make(map[string]Opcode, numOpcodes)
-	for _, c := range Opcodes() {
-		m[c.String()] = c
-	}
-	return m
-}()
+// opByName is filled beside opTable.
+var opByName = make(map[string]Opcode, numOpcodes)
 
 // IsPure reports whether the operation has no effect: it may be removed,
 // repeated and moved.
 func (c Opcode) IsPure() bool { return c.Info().Effect == 0 }
+
+// optional returns the bits of Op.Given the operation may have.
+func (i *Info) optional() uint16 {
+	var bits uint16
+	for j, s := range i.Slots {
+		if s.Optional {
+			bits |= 1 << j
+		}
+	}
+	return bits
+}
 
 // slotRange returns which operands stand in slot i.
 func (o *Op) slotRange(i int) (lo, hi int) {

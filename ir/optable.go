@@ -34,6 +34,9 @@ var (
 // are the dimensions of the axes after it. Elements outside the view, rows from
 // limit on, and those where mask is false are not touched: a load gives fill (0
 // without one), a store drops.
+//
+// It is filled by init because rules look into it, which the compiler would call
+// a cycle.
 var opTable [numOpcodes]Info
 
 func init() {
@@ -140,5 +143,8 @@ func init() {
 		OpConvert: {Name: "convert", Doc: "the same tile in another layout", Slots: slotsX, Results: 1, Typed: true, rule: ruleConvert},
 		OpRoles: {Name: "roles", Doc: "regions run at the same time by different warps, talking through rings only", Attrs: []attrID{attrRoles},
 			Effect: Control | Synchronises, Regions: -1, rule: ruleRoles},
+	}
+	for _, c := range Opcodes() {
+		opByName[c.String()] = c
 	}
 }

@@ -78,10 +78,10 @@ func ruleConst(o *Op, want []Type) ([]Type, error) {
 	switch {
 	case t.Kind != Tile:
 		return nil, fmt.Errorf("a constant of type %s: want a scalar or a tile", t)
-	case t.Elem.IsFloat() && o.Int != 0, t.Elem.IsInt() && o.Float != 0:
-		return nil, fmt.Errorf("the constant's value does not fit its type %s", t.Elem)
-	case t.Elem.IsInt() && !fitsInt(o.Int, t.Elem):
-		return nil, fmt.Errorf("constant %d is outside %s", o.Int, t.Elem)
+	case t.Elem.IsFloat() && o.Int != 0, t.Elem.IsInt() && math.Float64bits(o.Float) != 0:
+		return nil, fmt.Errorf("integer %d, float %v for type %s: want only the one that applies", o.Int, o.Float, t.Elem)
+	case t.Elem.IsInt() && !fitsInt(o.Int, t.Elem), t.Elem.IsFloat() && !fitsFloat(o.Float, t.Elem):
+		return nil, fmt.Errorf("constant %s is no value of %s", ConstString(t.Elem, o.Int, o.Float), t.Elem)
 	}
 	return want, nil
 }
@@ -106,12 +106,9 @@ func checkAxis(axis, rank int) error {
 	return nil
 }
 
-// castable reports whether cast reads and writes e.
-func castable(e Elem) bool { return e > NoElem && e < numElems }
-
 func ruleCast(o *Op, want []Type) ([]Type, error) {
 	x, t := o.Args[0].Type, want[0]
-	if !t.Equal(x.WithElem(t.Elem)) || !castable(t.Elem) {
+	if !t.Equal(x.WithElem(t.Elem)) {
 		return nil, fmt.Errorf("cast from %s to %s: want the same shape", x, t)
 	}
 	return want, nil
@@ -152,15 +149,23 @@ func ruleBroadcast(o *Op, want []Type) ([]Type, error) {
 	return want, nil
 }
 
-// inferred returns t, with the layout stated for it if there is one.
-func inferred(t Type, want []Type) []Type { return one(t) }
+// inferred returns the types ts, with the layouts stated for them if there are
+// any: an operation that moves elements leaves the layout of its result open.
+func inferred(want []Type, ts ...Type) []Type {
+	for i := range ts {
+		if i < len(want) && ts[i].SameTile(want[i]) {
+			ts[i].Layout = want[i].Layout
+		}
+	}
+	return ts
+}
 
 func ruleExpand(o *Op, want []Type) ([]Type, error) {
 	x := o.Args[0].Type
 	if err := checkAxis(o.Axis, len(x.Shape)+1); err != nil {
 		return nil, err
 	}
-	return inferred(TileOf(x.Elem, slices.Insert(slices.Clone(x.Shape), o.Axis, 1)...), want), nil
+	return inferred(want, TileOf(x.Elem, slices.Insert(slices.Clone(x.Shape), o.Axis, 1)...)), nil
 }
 
 func ruleReshape(o *Op, want []Type) ([]Type, error) {
@@ -180,7 +185,7 @@ func ruleTranspose(o *Op, want []Type) ([]Type, error) {
 	for i, p := range o.Perm {
 		shape[i] = x.Shape[p]
 	}
-	return inferred(TileOf(x.Elem, shape...), want), nil
+	return inferred(want, TileOf(x.Elem, shape...)), nil
 }
 
 func isPermutation(p []int, n int) bool { return len(p) == n && areDistinct(p, n) }
@@ -200,7 +205,7 @@ func ruleJoin(o *Op, want []Type) ([]Type, error) {
 		return nil, err
 	}
 	x := o.Args[0].Type
-	return inferred(TileOf(x.Elem, append(slices.Clone(x.Shape), 2)...), want), nil
+	return inferred(want, TileOf(x.Elem, append(slices.Clone(x.Shape), 2)...)), nil
 }
 
 func ruleSplit(o *Op, want []Type) ([]Type, error) {
@@ -210,7 +215,7 @@ func ruleSplit(o *Op, want []Type) ([]Type, error) {
 		return nil, fmt.Errorf("split of %s: want a last axis of size 2", x)
 	}
 	t := TileOf(x.Elem, x.Shape[:n]...)
-	return []Type{t, t}, nil
+	return inferred(want, t, t), nil
 }
 
 func checkCombine(c Combine, e Elem) error {
@@ -228,7 +233,7 @@ func ruleReduce(o *Op, want []Type) ([]Type, error) {
 	if err := errors.Join(checkAxis(o.Axis, len(x.Shape)), checkCombine(o.Combine, x.Elem)); err != nil {
 		return nil, err
 	}
-	return inferred(TileOf(x.Elem, slices.Delete(slices.Clone(x.Shape), o.Axis, o.Axis+1)...), want), nil
+	return inferred(want, TileOf(x.Elem, slices.Delete(slices.Clone(x.Shape), o.Axis, o.Axis+1)...)), nil
 }
 
 func ruleScan(o *Op, _ []Type) ([]Type, error) {

@@ -71,7 +71,7 @@ func ruleYield(o *Op, _ []Type) ([]Type, error)   { return nil, nil }
 func ruleConvert(o *Op, w []Type) ([]Type, error) {
 	return w, sameTile(o.Args[0].Type, w[0], "convert")
 }
-func ruleRead(o *Op, want []Type) ([]Type, error) { return inferred(bufferType(o.Args[0]), want), nil }
+func ruleRead(o *Op, want []Type) ([]Type, error) { return inferred(want, bufferType(o.Args[0])), nil }
 func ruleWrite(o *Op, _ []Type) ([]Type, error) {
 	return nil, sameTile(o.Args[2].Type, bufferType(o.Args[0]), "write")
 }
@@ -79,7 +79,7 @@ func bufferType(ring *Value) Type               { return TileOf(ring.Type.Elem, 
 func ruleRings(o *Op, _ []Type) ([]Type, error) { return nil, checkAttr("pending", o.Pending, 64) }
 
 func sameTile(x, t Type, what string) error {
-	if x.Kind != t.Kind || x.Elem != t.Elem || !slices.Equal(x.Shape, t.Shape) {
+	if !x.SameTile(t) {
 		return fmt.Errorf("%s of %s as %s: want the same shape and element type", what, x, t)
 	}
 	return nil
@@ -225,7 +225,7 @@ func (s Slot) check(t Type) error {
 	case SlotScalar:
 		ok, what = t.IsScalar(), "a scalar"
 	case SlotIndex, SlotExtents:
-		ok, what = t.Equal(ScalarOf(I32)), "i32"
+		ok, what = t.IsScalar() && t.Elem == I32, "i32"
 	case SlotView:
 		ok, what = t.Kind == View, "a view"
 	case SlotRing, SlotRings:
@@ -237,4 +237,45 @@ func (s Slot) check(t Type) error {
 		return fmt.Errorf("operand %s of type %s: want %s", s.Name, t, what)
 	}
 	return nil
+}
+
+// hasDims reports whether an operation has the attribute Dims.
+func (o *Op) hasDims() bool { return slices.Contains(o.Code.Info().Attrs, attrDims) }
+
+// defaultDims returns the dimensions the operation spans if none are stated; ok
+// is false if it has none or they can't be known. results are its results' types.
+func (o *Op) defaultDims(results []Type) (dims []int, ok bool) {
+	if !o.hasDims() || len(o.Args) == 0 || o.Args[0] == nil || o.Args[0].Type.Kind != View {
+		return nil, false
+	}
+	tile := o.Operand("value")
+	switch {
+	case o.Code == OpSubview:
+		return DefaultDims(o, len(o.Args[0].Type.Dims)), true
+	case o.Code == OpLoad && len(results) == 1:
+		return DefaultDims(o, len(results[0].Shape)), true
+	case o.Code == OpCopy:
+		tile = o.Operand("ring")
+	}
+	if tile == nil {
+		return nil, false
+	}
+	return DefaultDims(o, len(tile.Type.Shape)), true
+}
+
+// setDefaultDims fills in the dimensions of an access that states none.
+func (o *Op) setDefaultDims(results []Type) {
+	if dims, ok := o.defaultDims(results); ok {
+		o.Dims = dims
+	}
+}
+
+// hasDefaultDims reports whether Dims need not be printed.
+func (o *Op) hasDefaultDims() bool {
+	var results []Type
+	for _, v := range o.Results {
+		results = append(results, v.Type)
+	}
+	dims, ok := o.defaultDims(results)
+	return ok && slices.Equal(dims, o.Dims)
 }

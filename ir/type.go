@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kgen-dev/kgen/ir/layout"
 )
 
 // Limits that verifier and parser hold; they keep hostile text from using
@@ -52,6 +54,8 @@ type Type struct {
 	Shape []int // tile: its shape; ring: the shape of one buffer
 	Dims  []Dim // view
 	Depth int   // ring: number of buffers
+
+	Layout *layout.Layout // tile of rank 1 or more, staged: who holds what; nil: not chosen yet
 }
 
 // ScalarOf returns the type of a scalar.
@@ -91,23 +95,37 @@ func (t Type) Elements() int {
 	return n
 }
 
+// WithLayout returns t with another layout.
+func (t Type) WithLayout(l *layout.Layout) Type {
+	t.Layout = l
+	return t
+}
+
 // WithElem returns t with another element type.
 func (t Type) WithElem(e Elem) Type {
 	t.Elem = e
 	return t
 }
 
-// WithShape returns t with another shape.
+// WithShape returns t with another shape, and without a layout.
 func (t Type) WithShape(shape ...int) Type {
-	t.Shape = shape
+	t.Shape, t.Layout = shape, nil
 	return t
 }
 
 // Equal reports whether t and u are the same type.
 func (t Type) Equal(u Type) bool {
 	return t.Kind == u.Kind && t.Elem == u.Elem && t.Depth == u.Depth &&
-		slices.Equal(t.Shape, u.Shape) && slices.Equal(t.Dims, u.Dims)
+		slices.Equal(t.Shape, u.Shape) && slices.Equal(t.Dims, u.Dims) && sameLayout(t.Layout, u.Layout)
 }
+
+func sameLayout(l, m *layout.Layout) bool {
+	return l == m || l != nil && m != nil && l.Equal(m)
+}
+
+// SameTile reports whether t and u agree in kind, element type and shape,
+// whatever their layouts.
+func (t Type) SameTile(u Type) bool { return t.WithLayout(u.Layout).Equal(u) }
 
 // String returns the textual form: f32, <128x64xbf16>, view<bf16>[M, K],
 // ring<3 x 128x64xbf16>.
@@ -117,7 +135,7 @@ func (t Type) String() string {
 		if len(t.Shape) == 0 {
 			return t.Elem.String()
 		}
-		return "<" + shapeString(t.Shape) + t.Elem.String() + ">"
+		return "<" + shapeString(t.Shape) + t.Elem.String() + layoutSuffix(t.Layout, (*layout.Layout).String) + ">"
 	case View:
 		dims := make([]string, len(t.Dims))
 		for i, d := range t.Dims {
@@ -128,6 +146,13 @@ func (t Type) String() string {
 		return "ring<" + strconv.Itoa(t.Depth) + " x " + shapeString(t.Shape) + t.Elem.String() + ">"
 	}
 	return "void"
+}
+
+func layoutSuffix(l *layout.Layout, text func(*layout.Layout) string) string {
+	if l == nil {
+		return ""
+	}
+	return ", " + text(l)
 }
 
 func shapeString(shape []int) string {
@@ -146,6 +171,9 @@ func (t Type) Check() error {
 	}
 	switch t.Kind {
 	case Tile:
+		if l := t.Layout; l != nil && (len(t.Shape) == 0 || !slices.Equal(l.Shape(), t.Shape)) {
+			return fmt.Errorf("a layout of shape %v for shape %v: want the same, of rank 1 or more", l.Shape(), t.Shape)
+		}
 		return checkShape(t.Shape, 1)
 	case Ring:
 		if t.Depth < 1 || t.Depth > 64 {
