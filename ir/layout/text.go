@@ -64,10 +64,7 @@ func Parse(text string) (*Layout, error) {
 	lanes := p.bases("lane", l.shape)
 	l.warp = p.bases("warp", l.shape)
 	p.word(">")
-	p.space()
-	if p.err == nil && p.at < len(p.text) {
-		p.fail("the end")
-	}
+	p.end()
 	if p.err == nil && len(lanes) != LaneBits {
 		p.err = fmt.Errorf("layout with %d lane bases: want %d", len(lanes), LaneBits)
 	}
@@ -116,6 +113,13 @@ func (p *parser) accept(s string) bool {
 func (p *parser) word(s string) {
 	if !p.accept(s) {
 		p.fail(strconv.Quote(s))
+	}
+}
+
+func (p *parser) end() {
+	p.space()
+	if p.at < len(p.text) {
+		p.fail("the end")
 	}
 }
 
