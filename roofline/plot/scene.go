@@ -1,0 +1,132 @@
+// Package plot draws rooflines. A Figure says what to show; it becomes a Scene
+// of lines, markers and text at fixed places, which a back end writes out. The
+// same figure always gives the same bytes.
+package plot
+
+// Point is a place in a scene, in pixels from its top left corner.
+type Point struct{ X, Y float64 }
+
+// Anchor says which end of a text its place is.
+type Anchor string
+
+// The anchors, as SVG names them.
+const (
+	Start  Anchor = "start"
+	Middle Anchor = "middle"
+	End    Anchor = "end"
+)
+
+// Shape is the outline of a marker.
+type Shape uint8
+
+// The shapes.
+const (
+	Circle Shape = iota
+	Square
+	Triangle
+	Diamond
+	Star
+)
+
+// Style is how lines, areas and text look. Colours are "#rrggbb"; empty means
+// none.
+type Style struct {
+	Stroke  string
+	Width   float64 // of the stroke, pixels
+	Dash    string  // SVG's stroke-dasharray, empty for a full line
+	Fill    string
+	Opacity float64 // 0 counts as 1
+}
+
+// Line is an open polyline.
+type Line struct {
+	Points []Point
+	Style  Style
+}
+
+// Area is a filled polygon.
+type Area struct {
+	Points []Point
+	Style  Style
+}
+
+// Marker is a data point; Title is shown when a pointer rests on it.
+type Marker struct {
+	At    Point
+	Shape Shape
+	Size  float64 // half its height, pixels
+	Style Style
+	Title string
+}
+
+// Text is one line of text in the sans-serif face that width knows.
+type Text struct {
+	At     Point // on the baseline
+	Anchor Anchor
+	Angle  float64 // degrees clockwise
+	Size   float64 // pixels
+	Bold   bool
+	Fill   string
+	Text   string
+}
+
+// Element is one thing to draw: exactly one of its fields is set.
+type Element struct {
+	Line   *Line
+	Area   *Area
+	Marker *Marker
+	Text   *Text
+}
+
+// Group is elements that belong together, painted in order; Clip keeps them
+// inside the plot's frame.
+type Group struct {
+	Name     string
+	Clip     bool
+	Elements []Element
+}
+
+// Scene is a finished drawing.
+type Scene struct {
+	Width, Height float64
+	Title         string
+	Frame         [2]Point // top left and bottom right of the plot's frame
+	Groups        []*Group
+}
+
+func (s *Scene) group(name string, clip bool) *Group {
+	g := &Group{Name: name, Clip: clip}
+	s.Groups = append(s.Groups, g)
+	return g
+}
+
+func (g *Group) line(style Style, points ...Point) {
+	g.Elements = append(g.Elements, Element{Line: &Line{points, style}})
+}
+
+func (g *Group) area(style Style, points ...Point) {
+	g.Elements = append(g.Elements, Element{Area: &Area{points, style}})
+}
+
+func (g *Group) marker(m Marker) { g.Elements = append(g.Elements, Element{Marker: &m}) }
+
+func (g *Group) text(t Text) { g.Elements = append(g.Elements, Element{Text: &t}) }
+
+// outline returns the corners of a marker's shape; Circle has none.
+func (m *Marker) outline() []Point {
+	unit := shapes[m.Shape]
+	out := make([]Point, len(unit))
+	for i, p := range unit {
+		out[i] = Point{m.At.X + p.X*m.Size, m.At.Y + p.Y*m.Size}
+	}
+	return out
+}
+
+// shapes are outlines of half height 1, of about equal area.
+var shapes = [...][]Point{
+	Square:   {{-0.88, -0.88}, {0.88, -0.88}, {0.88, 0.88}, {-0.88, 0.88}},
+	Triangle: {{0, -1.15}, {1.1, 0.8}, {-1.1, 0.8}},
+	Diamond:  {{0, -1.2}, {1.2, 0}, {0, 1.2}, {-1.2, 0}},
+	Star: {{0, -1.4}, {0.36, -0.49}, {1.33, -0.43}, {0.58, 0.19}, {0.82, 1.13}, {0, 0.61},
+		{-0.82, 1.13}, {-0.58, 0.19}, {-1.33, -0.43}, {-0.36, -0.49}},
+}

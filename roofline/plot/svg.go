@@ -1,0 +1,153 @@
+package plot
+
+import (
+	"bufio"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+)
+
+const fontFamily = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
+
+// WriteSVG writes the scene as a stand-alone SVG 1.1 document: no scripts, no
+// fonts, no references to other files.
+func (s *Scene) WriteSVG(w io.Writer) error {
+	out := &svg{w: bufio.NewWriter(w)}
+	out.printf("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%s\" height=\"%s\" viewBox=\"0 0 %[1]s %[2]s\" font-family=\"%s\">\n",
+		number(s.Width), number(s.Height), fontFamily)
+	out.printf("<title>%s</title>\n", escape(s.Title))
+	a, b := s.Frame[0], s.Frame[1]
+	out.printf("<clipPath id=\"frame\"><rect x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\"/></clipPath>\n",
+		number(a.X), number(a.Y), number(b.X-a.X), number(b.Y-a.Y))
+	out.printf("<rect width=\"%s\" height=\"%s\" fill=\"#ffffff\"/>\n", number(s.Width), number(s.Height))
+	for _, g := range s.Groups {
+		if len(g.Elements) == 0 {
+			continue
+		}
+		clip := ""
+		if g.Clip {
+			clip = " clip-path=\"url(#frame)\""
+		}
+		out.printf("<g id=\"%s\"%s>\n", escape(g.Name), clip)
+		for _, e := range g.Elements {
+			out.element(e)
+		}
+		out.printf("</g>\n")
+	}
+	out.printf("</svg>\n")
+	if out.err != nil {
+		return fmt.Errorf("write SVG: %w", out.err)
+	}
+	if err := out.w.Flush(); err != nil {
+		return fmt.Errorf("write SVG: %w", err)
+	}
+	return nil
+}
+
+// svg remembers the first error of its writer.
+type svg struct {
+	w   *bufio.Writer
+	err error
+}
+
+func (s *svg) printf(format string, args ...any) {
+	if s.err == nil {
+		_, s.err = fmt.Fprintf(s.w, format, args...)
+	}
+}
+
+func (s *svg) element(e Element) {
+	switch {
+	case e.Line != nil:
+		s.printf("<polyline points=\"%s\"%s/>\n", places(e.Line.Points), style(e.Line.Style, "none"))
+	case e.Area != nil:
+		s.printf("<polygon points=\"%s\"%s/>\n", places(e.Area.Points), style(e.Area.Style, "none"))
+	case e.Marker != nil:
+		s.marker(e.Marker)
+	case e.Text != nil:
+		s.text(e.Text)
+	}
+}
+
+func (s *svg) marker(m *Marker) {
+	tag, attributes := "polygon", ""
+	if m.Shape == Circle {
+		tag = "circle"
+		attributes = fmt.Sprintf(" cx=\"%s\" cy=\"%s\" r=\"%s\"", number(m.At.X), number(m.At.Y), number(m.Size))
+	} else {
+		attributes = fmt.Sprintf(" points=\"%s\"", places(m.outline()))
+	}
+	attributes += style(m.Style, "none")
+	if m.Title == "" {
+		s.printf("<%s%s/>\n", tag, attributes)
+		return
+	}
+	s.printf("<%s%s><title>%s</title></%[1]s>\n", tag, attributes, escape(m.Title))
+}
+
+func (s *svg) text(t *Text) {
+	attributes := fmt.Sprintf(" x=\"%s\" y=\"%s\" font-size=\"%s\" fill=\"%s\"", number(t.At.X), number(t.At.Y), number(t.Size), escape(t.Fill))
+	if t.Anchor != Start && t.Anchor != "" {
+		attributes += fmt.Sprintf(" text-anchor=\"%s\"", t.Anchor)
+	}
+	if t.Bold {
+		attributes += " font-weight=\"bold\""
+	}
+	if t.Angle != 0 {
+		attributes += fmt.Sprintf(" transform=\"rotate(%s %s %s)\"", number(t.Angle), number(t.At.X), number(t.At.Y))
+	}
+	s.printf("<text%s>%s</text>\n", attributes, escape(t.Text))
+}
+
+func style(st Style, noFill string) string {
+	var b strings.Builder
+	fill := st.Fill
+	if fill == "" {
+		fill = noFill
+	}
+	fmt.Fprintf(&b, " fill=\"%s\"", escape(fill))
+	if st.Stroke != "" {
+		fmt.Fprintf(&b, " stroke=\"%s\" stroke-width=\"%s\"", escape(st.Stroke), number(st.Width))
+	}
+	if st.Dash != "" {
+		fmt.Fprintf(&b, " stroke-dasharray=\"%s\"", escape(st.Dash))
+	}
+	if st.Opacity > 0 && st.Opacity < 1 {
+		fmt.Fprintf(&b, " opacity=\"%s\"", number(st.Opacity))
+	}
+	return b.String()
+}
+
+func places(points []Point) string {
+	var b strings.Builder
+	for i, p := range points {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(number(p.X))
+		b.WriteByte(',')
+		b.WriteString(number(p.Y))
+	}
+	return b.String()
+}
+
+// number writes hundredths of a pixel, without an exponent, a trailing zero or
+// a negative zero, so that equal scenes give equal bytes on every machine.
+func number(v float64) string {
+	v = math.Round(v*100) / 100
+	if v == 0 {
+		return "0"
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
+}
+
+func escape(s string) string {
+	var b strings.Builder
+	if err := xml.EscapeText(&b, []byte(s)); err != nil {
+		return ""
+	}
+	return b.String()
+}
