@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kgen-dev/kgen/codegen/cache"
+	"github.com/kgen-dev/kgen/codegen/nvrtc"
+)
+
+// finding is one thing that kgen uses and whether it is there.
+type finding struct {
+	Name    string `json:"name"`
+	OK      bool   `json:"ok"`
+	Version string `json:"version,omitempty"`
+	Path    string `json:"path,omitempty"`
+	Problem string `json:"problem,omitempty"`
+	// Needed says what does not work without it, Remedy how to get it.
+	Needed   string `json:"needed"`
+	Remedy   string `json:"remedy,omitempty"`
+	Required bool   `json:"required"`
+}
+
+// diagnosis is what kgen doctor --json prints.
+type diagnosis struct {
+	OK       bool      `json:"ok"` // everything required is there
+	Findings []finding `json:"findings"`
+}
+
+func (a *app) doctorCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say what kgen finds on this machine, and what is missing",
+		Long: `Say what kgen finds on this machine, what is missing, what does not work
+without it and how to get it. It fails only when a folder that kgen must write
+to cannot be written: everything else is optional.`,
+		Args: positional(),
+		RunE: func(c *cobra.Command, _ []string) error { return a.doctor(c.Context()) },
+	}
+	a.jsonFlag(c)
+	return c
+}
+
+func (a *app) doctor(ctx context.Context) error {
+	d := diagnosis{OK: true, Findings: []finding{
+		findNVRTC(),
+		findProgram(ctx, "ptxas", "turning direct PTX into a cubin, and its registers and spills", findPtxas),
+		findProgram(ctx, "nvdisasm", "the mix of machine instructions", findNvdisasm),
+		findFolder("cache folder", "keeping what was compiled", cache.Env, cache.Dir),
+		findFolder("state folder", "keeping tuning results", stateEnv, stateDir),
+		findGPU(),
+	}}
+	var broken []string
+	for _, f := range d.Findings {
+		if f.Required && !f.OK {
+			d.OK = false
+			broken = append(broken, f.Name+": "+f.Problem)
+		}
+	}
+	if err := a.printDiagnosis(d); err != nil {
+		return err
+	}
+	if len(broken) > 0 {
+		return errors.New(strings.Join(broken, "; "))
+	}
+	return nil
+}
+
+func (a *app) printDiagnosis(d diagnosis) error {
+	if a.json {
+		return a.printJSON(d)
+	}
+	for _, f := range d.Findings {
+		mark := a.paint("32", "found  ")
+		if !f.OK {
+			mark = a.paint("33", "missing")
+		}
+		fmt.Fprintf(a.out, "%s  %-13s  %s\n", mark, f.Name, f.detail())
+		if !f.OK {
+			fmt.Fprintf(a.out, "%24sneeded for %s\n%24s%s\n", "", f.Needed, "", f.Remedy)
+		}
+	}
+	return nil
+}
+
+func (f finding) detail() string {
+	if !f.OK {
+		return oneLine(errors.New(f.Problem))
+	}
+	return strings.TrimSpace(f.Version + " " + f.Path)
+}
+
+const toolchainRemedy = "run `make toolchain`, or install a CUDA toolkit and set CUDA_HOME"
+
+func findNVRTC() finding {
+	f := finding{Name: "NVRTC", Needed: "compiling CUDA C; direct PTX does without", Remedy: toolchainRemedy}
+	c, err := nvrtc.Find()
+	if err != nil {
+		f.Problem = err.Error()
+		return f
+	}
+	major, minor := c.Version()
+	archs := c.Archs()
+	f.OK, f.Path, f.Remedy = true, c.Path(), ""
+	f.Version = fmt.Sprintf("%d.%d", major, minor)
+	if len(archs) > 0 {
+		f.Version += fmt.Sprintf(" (sm_%d to sm_%d)", archs[0], archs[len(archs)-1])
+	}
+	return f
+}
+
+// program is a tool of the toolkit.
+type program struct {
+	path    string
+	version func(context.Context) (string, error)
+}
+
+func findPtxas() (program, error) {
+	p, err := nvrtc.FindPtxas()
+	return program{p.Path, p.Version}, err
+}
+
+func findNvdisasm() (program, error) {
+	n, err := nvrtc.FindNvdisasm()
+	return program{n.Path, n.Version}, err
+}
+
+func findProgram(ctx context.Context, name, needed string, find func() (program, error)) finding {
+	f := finding{Name: name, Needed: needed, Remedy: toolchainRemedy}
+	p, err := find()
+	if err == nil {
+		f.Path = p.path
+		f.Version, err = p.version(ctx)
+	}
+	if err != nil {
+		f.Problem = err.Error()
+		return f
+	}
+	f.OK, f.Remedy = true, ""
+	return f
+}
+
+func findFolder(name, needed, env string, dir func() (string, error)) finding {
+	f := finding{Name: name, Needed: needed, Required: true, Remedy: "set " + env + " to a folder that can be written"}
+	path, err := dir()
+	if err == nil {
+		f.Path = path
+		err = checkWritable(path)
+	}
+	if err != nil {
+		f.Problem = err.Error()
+		return f
+	}
+	f.OK, f.Remedy = true, ""
+	return f
+}
+
+func findGPU() finding {
+	f := finding{
+		Name: "NVIDIA driver", Needed: "measuring on a GPU; the virtual machine checks and counts without one",
+		Remedy: "install the driver of the 580 series or newer",
+	}
+	library, release := findDriver()
+	switch {
+	case library != "":
+		f.OK, f.Path, f.Version, f.Remedy = true, library, release, ""
+	case release != "":
+		f.Problem = "driver " + release + " is loaded but libcuda.so.1 is not found"
+	default:
+		f.Problem = "no driver is loaded and libcuda.so.1 is not found"
+	}
+	return f
+}

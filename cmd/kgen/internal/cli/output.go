@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// writer remembers the first error, so that a full disk or a closed pipe is
+// reported once, at the end, without a check at every print.
+type writer struct {
+	w   io.Writer
+	err error
+}
+
+func (w *writer) Write(p []byte) (int, error) {
+	if w.err != nil {
+		return 0, w.err
+	}
+	n, err := w.w.Write(p)
+	w.err = err
+	return n, err
+}
+
+// printJSON prints one value, indented, the way every --json does.
+func (a *app) printJSON(v any) error {
+	e := json.NewEncoder(a.out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// isTerminal says whether a person watches.
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
+}
+
+// colour says whether the results may be coloured (no-color.org).
+func (a *app) colour() bool {
+	return os.Getenv("NO_COLOR") == "" && isTerminal(a.out.w)
+}
+
+// paint colours text by its SGR code. Colour never carries a meaning alone.
+func (a *app) paint(code, text string) string {
+	if !a.colour() {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
