@@ -2,8 +2,10 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/kgen-dev/kgen/codegen/ptx"
 )
@@ -136,4 +138,93 @@ type SharedTraffic struct {
 	Copies   SharedCount `json:"copies"`   // cp.async into shared memory
 	Atomics  SharedCount `json:"atomics"`  // atom, red
 	Operands SharedCount `json:"operands"` // read by wgmma and tcgen05, bulk copies
+}
+
+// Add adds another launch's counts. Distinct bytes are summed: what both
+// touch counts twice.
+func (c *Counters) Add(d *Counters) {
+	c.Blocks += d.Blocks
+	c.Warps += d.Warps
+	c.Threads += d.Threads
+	for i := range c.Instructions {
+		c.Instructions[i].Warp += d.Instructions[i].Warp
+		c.Instructions[i].Thread += d.Instructions[i].Thread
+	}
+	c.addTensor(d.Tensor)
+	c.Global.add(&d.Global)
+	c.Shared.add(&d.Shared)
+	c.Local.add(&d.Local)
+	c.Const.add(&d.Const)
+	c.Barriers += d.Barriers
+	c.Mbarriers += d.Mbarriers
+	c.Fences += d.Fences
+	c.Atomics += d.Atomics
+	c.Branches += d.Branches
+	c.Divergent += d.Divergent
+	c.ActiveLanes += d.ActiveLanes
+}
+
+// kind is what two tensor counts must share to be one.
+func (t TensorCount) kind() TensorCount {
+	t.Count, t.Operations = 0, 0
+	return t
+}
+
+func (c *Counters) addTensor(all []TensorCount) {
+	for _, t := range all {
+		i, found := slices.BinarySearchFunc(c.Tensor, t, compareTensor)
+		if !found {
+			c.Tensor = slices.Insert(c.Tensor, i, t.kind())
+		}
+		c.Tensor[i].Count += t.Count
+		c.Tensor[i].Operations += t.Operations
+	}
+}
+
+func compareTensor(a, b TensorCount) int {
+	sparse := 0
+	if a.Sparse != b.Sparse {
+		if sparse = 1; b.Sparse {
+			sparse = -1
+		}
+	}
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Shape, b.Shape), cmp.Compare(a.A, b.A),
+		cmp.Compare(a.B, b.B), cmp.Compare(a.Accumulator, b.Accumulator), sparse)
+}
+
+// SortTensor puts tensor counts in the order that Counters.Tensor has.
+func SortTensor(all []TensorCount) { slices.SortFunc(all, compareTensor) }
+
+func (a *AccessCount) add(b *AccessCount) {
+	a.Requests += b.Requests
+	a.Bytes += b.Bytes
+	a.Sectors += b.Sectors
+}
+
+func (g *GlobalTraffic) add(h *GlobalTraffic) {
+	g.Loads.add(&h.Loads)
+	g.Stores.add(&h.Stores)
+	g.Copies.add(&h.Copies)
+	g.Writes.add(&h.Writes)
+	g.Atomics.add(&h.Atomics)
+	g.UniqueReadBytes += h.UniqueReadBytes
+	g.UniqueWriteBytes += h.UniqueWriteBytes
+	g.L2ReadSectors += h.L2ReadSectors
+	g.L2WriteSectors += h.L2WriteSectors
+}
+
+func (a *SharedCount) add(b *SharedCount) {
+	a.Requests += b.Requests
+	a.Bytes += b.Bytes
+	a.Wavefronts += b.Wavefronts
+	a.Ideal += b.Ideal
+}
+
+func (s *SharedTraffic) add(t *SharedTraffic) {
+	s.Loads.add(&t.Loads)
+	s.Stores.add(&t.Stores)
+	s.Matrix.add(&t.Matrix)
+	s.Copies.add(&t.Copies)
+	s.Atomics.add(&t.Atomics)
+	s.Operands.add(&t.Operands)
 }

@@ -1,0 +1,282 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/kgen-dev/kgen/bench/numcheck"
+)
+
+// RunOptions says how to run a case.
+type RunOptions struct {
+	// Blocks limits every launch to these blocks. Then only elements that the
+	// run changed are compared.
+	Blocks [][3]uint32
+
+	// Dump is a folder for the buffers' contents after the last launch, as
+	// .npy files; "" is none.
+	Dump string
+}
+
+// Result is what running a case gave. Its JSON is what `kgen run --json`
+// prints.
+type Result struct {
+	Kernel       string         `json:"kernel"` // several launches: joined by ", "
+	Device       string         `json:"device"`
+	OK           bool           `json:"ok"`
+	Buffers      []BufferResult `json:"buffers"` // one for each buffer with a wanted content
+	Faults       []Fault        `json:"faults"`
+	MissingFault FaultClass     `json:"missing_fault,omitempty"` // that the case names and no one reported
+	Counters     Counters       `json:"counters"`                // over all launches
+	Provenance   Provenance     `json:"provenance"`              // of the counters
+	Printed      string         `json:"printed,omitempty"`
+}
+
+// BufferResult compares a buffer with what it should hold.
+type BufferResult struct {
+	Arg        int                `json:"arg"` // argument, or place among the named buffers
+	Name       string             `json:"name,omitempty"`
+	Mismatches int64              `json:"mismatches"`
+	MaxAbs     float64            `json:"max_absolute_error"`
+	MaxRel     float64            `json:"max_relative_error"`
+	First      *numcheck.Mismatch `json:"first"` // null if all are right
+}
+
+// RunCase loads a case's PTX, runs its launches in order over its buffers and
+// compares. An *InputError says that the case does not fit the PTX or a
+// launch; other errors are the device's.
+func RunCase(ctx context.Context, dev Device, c *Case, opt RunOptions) (*Result, error) {
+	m, err := dev.Load(ctx, c.PTXFile, c.PTX)
+	if err != nil {
+		return nil, &InputError{err}
+	}
+	r := &caseRun{ctx: ctx, dev: dev, c: c, opt: opt, module: m}
+	defer func() {
+		for _, b := range r.buffers {
+			dev.Free(b)
+		}
+		dev.Unload(m)
+	}()
+	if err := r.fits(); err != nil {
+		return nil, &InputError{err}
+	}
+	if err := r.allocate(); err != nil {
+		return nil, err
+	}
+	if err := r.launch(); err != nil {
+		return nil, err
+	}
+	if err := r.compare(); err != nil {
+		return nil, err
+	}
+	return r.finish(), nil
+}
+
+type caseRun struct {
+	ctx     context.Context
+	dev     Device
+	c       *Case
+	opt     RunOptions
+	module  *Module
+	buffers []Buffer
+	result  Result
+}
+
+// fits compares launches with the kernels of the module.
+func (r *caseRun) fits() error {
+	for i := range r.c.Launches {
+		l := &r.c.Launches[i]
+		k, err := r.module.Kernel(l.Kernel)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.c.PTXFile, err)
+		}
+		if err := r.argsFit(k, l); err != nil {
+			return fmt.Errorf("%s: %w", r.c.File, err)
+		}
+	}
+	return nil
+}
+
+func (r *caseRun) argsFit(k *Kernel, l *CaseLaunch) error {
+	if len(l.Args) != len(k.Params) {
+		return fmt.Errorf("kernel %s: %d arguments: want %d (%s)", k.Name, len(l.Args), len(k.Params), k.signature())
+	}
+	for i, a := range l.Args {
+		size := int64(8)
+		if a.Buffer < 0 {
+			size = int64(len(a.Bytes))
+		}
+		if p := k.Params[i]; size != p.Size {
+			return fmt.Errorf("kernel %s: args[%d] is %s of %d bytes: want %d bytes for parameter %s (.%s)", k.Name, i, a.Kind, size, p.Size, p.Name, p.Type)
+		}
+	}
+	return nil
+}
+
+// signature lists a kernel's parameter types.
+func (k *Kernel) signature() string {
+	if len(k.Params) == 0 {
+		return "none"
+	}
+	types := make([]string, len(k.Params))
+	for i, p := range k.Params {
+		types[i] = p.Type
+		if n := p.Size; n > 8 {
+			types[i] = fmt.Sprintf("%d bytes", n)
+		}
+	}
+	return strings.Join(types, ", ")
+}
+
+func (r *caseRun) allocate() error {
+	for i := range r.c.Buffers {
+		b := &r.c.Buffers[i]
+		d, err := r.dev.Alloc(b.Size(), b.Align)
+		if err != nil {
+			return fmt.Errorf("buffer %s: %w", b.label(), err)
+		}
+		r.buffers = append(r.buffers, d)
+		if b.Data == nil {
+			continue
+		}
+		if err := r.dev.Write(d, 0, b.Data); err != nil {
+			return fmt.Errorf("buffer %s: %w", b.label(), err)
+		}
+	}
+	return nil
+}
+
+// label names a buffer for messages and files.
+func (b *CaseBuffer) label() string {
+	if b.Name != "" {
+		return b.Name
+	}
+	return fmt.Sprintf("arg%d", b.Arg)
+}
+
+func (r *caseRun) launch() error {
+	var names []string
+	for i := range r.c.Launches {
+		l := &r.c.Launches[i]
+		names = append(names, l.Kernel)
+		report, err := r.dev.Launch(r.ctx, r.module, l.Kernel, Launch{
+			Grid: l.Grid, Block: l.Block, Cluster: l.Cluster, SharedBytes: l.SharedBytes,
+			Args: r.args(l), Blocks: r.opt.Blocks,
+		})
+		if err != nil {
+			return fmt.Errorf("kernel %s: %w", l.Kernel, err)
+		}
+		r.result.Faults = append(r.result.Faults, report.Faults...)
+		r.result.Counters.Add(&report.Counters)
+		r.result.Printed += report.Printed
+	}
+	r.result.Kernel = strings.Join(names, ", ")
+	return nil
+}
+
+func (r *caseRun) args(l *CaseLaunch) []Arg {
+	args := make([]Arg, len(l.Args))
+	for i, a := range l.Args {
+		if args[i] = a.Bytes; a.Buffer >= 0 {
+			args[i] = U64(r.buffers[a.Buffer].Address + uint64(a.Offset))
+		}
+	}
+	return args
+}
+
+func (r *caseRun) compare() error {
+	if r.opt.Dump != "" {
+		if err := os.MkdirAll(r.opt.Dump, 0o777); err != nil {
+			return err
+		}
+	}
+	for i := range r.c.Buffers {
+		b := &r.c.Buffers[i]
+		if b.Want == nil && r.opt.Dump == "" {
+			continue
+		}
+		got := make([]byte, b.Size())
+		if err := r.dev.Read(r.buffers[i], 0, got); err != nil {
+			return fmt.Errorf("buffer %s: %w", b.label(), err)
+		}
+		if err := errors.Join(r.dump(b, got), r.check(b, got)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *caseRun) dump(b *CaseBuffer, got []byte) error {
+	if r.opt.Dump == "" {
+		return nil
+	}
+	return WriteNPYFile(filepath.Join(r.opt.Dump, b.label()+".npy"), &Array{b.Type.DType(), b.Shape, got})
+}
+
+func (r *caseRun) check(b *CaseBuffer, got []byte) error {
+	if b.Want == nil {
+		return nil
+	}
+	want := b.Want
+	if r.opt.Blocks != nil {
+		want = onlyChanged(b, got)
+	}
+	c, err := numcheck.Compare(b.Type, got, want, r.c.Tolerance, 1)
+	if err != nil {
+		return fmt.Errorf("buffer %s: %w", b.label(), err)
+	}
+	res := BufferResult{Arg: b.Arg, Name: b.Name, Mismatches: c.Mismatches, MaxAbs: c.MaxAbs, MaxRel: c.MaxRel}
+	if len(c.First) > 0 {
+		res.First = &c.First[0]
+	}
+	r.result.Buffers = append(r.result.Buffers, res)
+	return nil
+}
+
+// onlyChanged is what is wanted where got differs from the first contents, and
+// got elsewhere. A buffer never written is compared in full.
+func onlyChanged(b *CaseBuffer, got []byte) []byte {
+	if b.Data == nil {
+		return b.Want
+	}
+	want := append([]byte(nil), got...)
+	size := b.Type.Size()
+	for i := 0; i < len(got); i += size {
+		if string(got[i:i+size]) != string(b.Data[i:i+size]) {
+			copy(want[i:i+size], b.Want[i:i+size])
+		}
+	}
+	return want
+}
+
+// finish judges the run.
+func (r *caseRun) finish() *Result {
+	res := &r.result
+	res.Device, res.Provenance = r.dev.Name(), r.dev.Provenance()
+	if res.Buffers == nil {
+		res.Buffers = []BufferResult{}
+	}
+	if res.Counters.Tensor == nil {
+		res.Counters.Tensor = []TensorCount{}
+	}
+	if res.Faults == nil {
+		res.Faults = []Fault{}
+	}
+	res.OK = len(res.Faults) == 0
+	res.MissingFault = r.c.Fault
+	for i := range res.Faults {
+		f := &res.Faults[i]
+		if f.Expected = f.Class == r.c.Fault; f.Expected {
+			res.MissingFault = ""
+		}
+	}
+	for _, b := range res.Buffers {
+		res.OK = res.OK && b.Mismatches == 0
+	}
+	res.OK = res.OK && res.MissingFault == ""
+	return res
+}
