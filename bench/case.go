@@ -133,8 +133,8 @@ func readBounded(file string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info.IsDir() {
-		return nil, fmt.Errorf("%s: a folder: want a file", file)
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: a folder or device: want a file", file)
 	}
 	if info.Size() > limit {
 		return nil, fmt.Errorf("%s: %d bytes: want at most %d", file, info.Size(), limit)

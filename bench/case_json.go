@@ -65,7 +65,7 @@ func parseCase(text []byte, dir string) (*Case, error) {
 	if err := f.Tolerance.Validate(); err != nil {
 		return nil, err
 	}
-	c := &Case{PTXFile: filepath.Join(dir, f.PTX), Tolerance: f.Tolerance, Note: f.Note}
+	c := &Case{PTXFile: beside(dir, f.PTX), Tolerance: f.Tolerance, Note: f.Note}
 	var err error
 	if f.Fault != nil {
 		if c.Fault, err = ParseFaultClass(*f.Fault); err != nil {
@@ -80,6 +80,14 @@ func parseCase(text []byte, dir string) (*Case, error) {
 		return nil, err
 	}
 	return c, b.launches(&f)
+}
+
+// beside is a file that a case in dir names.
+func beside(dir, file string) string {
+	if filepath.IsAbs(file) {
+		return file
+	}
+	return filepath.Join(dir, file)
 }
 
 // decodeStrict decodes one JSON value and refuses unknown keys and anything
@@ -288,7 +296,7 @@ func (b *caseBuilder) buffer(f *bufferFile) (*CaseBuffer, error) {
 }
 
 func (b *caseBuilder) array(file string, t numcheck.Type) (*Array, error) {
-	a, err := ReadNPYFile(filepath.Join(b.dir, file))
+	a, err := ReadNPYFile(beside(b.dir, file))
 	if err != nil {
 		return nil, err
 	}

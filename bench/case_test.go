@@ -94,7 +94,7 @@ func TestReadCaseRefuses(t *testing.T) {
 		{``, "case.json: 1:1: the text ends early"},
 		{"{\n \"ptx\": }", "case.json: 2:9: invalid character"},
 		{one("") + "x", "text after the case's end"},
-		{`{"ptx": 3}`, "1:9: ptx: found number: want a string"},
+		{`{"ptx": 3}`, "1:10: ptx: found number: want a string"},
 		{`{"ptx": "k.ptx", "grid": "1"}`, "grid: found string: want a list"},
 		{`{"colour": 3}`, `unknown field "colour"`},
 		{`{"kernel": "k"}`, `no "ptx"`},
@@ -138,6 +138,8 @@ func TestReadCaseRefuses(t *testing.T) {
 	}
 	_, err := ReadCase(t.TempDir())
 	require.ErrorContains(t, err, "a folder")
+	_, err = ReadCase(writeCase(t, `{"ptx": "/dev/zero"}`))
+	require.ErrorContains(t, err, "/dev/zero: a folder or device: want a file")
 }
 
 func FuzzParseCase(f *testing.F) {

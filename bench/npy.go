@@ -42,14 +42,7 @@ const (
 
 // ReadNPYFile reads a .npy file.
 func ReadNPYFile(name string) (*Array, error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > MaxNPYBytes {
-		return nil, fmt.Errorf("%s: %d bytes: want at most %d", name, info.Size(), int64(MaxNPYBytes))
-	}
-	data, err := os.ReadFile(name)
+	data, err := readBounded(name, MaxNPYBytes)
 	if err != nil {
 		return nil, err
 	}
