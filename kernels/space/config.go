@@ -22,6 +22,17 @@ func NewConfig(names []string, values []int) (Config, error) {
 	return Config{names: slices.Clone(names), values: slices.Clone(values)}, nil
 }
 
+// Of builds a configuration from name, value pairs: Of("BM", 128, "BN", 64). It panics
+// on anything else.
+func Of(pairs ...any) Config {
+	var c Config
+	for i := 0; i < len(pairs); i += 2 {
+		c.names = append(c.names, pairs[i].(string))
+		c.values = append(c.values, pairs[i+1].(int))
+	}
+	return c
+}
+
 // Len returns the number of parameters.
 func (c Config) Len() int { return len(c.names) }
 

@@ -95,6 +95,21 @@ func (s *Space) Parse(text string) (Config, error) {
 	return Config{names: s.Names(), values: values}, nil
 }
 
+// Check reports a parameter without a value in c or with one that isn't legal. It
+// leaves the constraints aside: those need a Bound.
+func (s *Space) Check(c Config) error {
+	for _, p := range s.Params {
+		v, ok := c.Get(p.Name)
+		switch {
+		case !ok:
+			return fmt.Errorf("configuration %q: no value for %s, want one of %s", c, p.Name, p.allowed())
+		case !p.allows(v):
+			return fmt.Errorf("configuration %q: %s cannot be %d, want one of %s", c, p.Name, v, p.allowed())
+		}
+	}
+	return nil
+}
+
 // setting splits and checks one `name=value`.
 func (s *Space) setting(text string) (string, int, error) {
 	name, digits, ok := strings.Cut(text, "=")

@@ -44,6 +44,7 @@ func TestEnumerationOrderAndCounts(t *testing.T) {
 		{Constraint: "shared", Count: 3}, // 64x256 at 3 and 4, 128x128 at 4
 		{Constraint: "area", Count: 3},   // 128x256, before its stages are looked at
 	}}, b.Count())
+	require.Equal(t, "12 of 18 valid; shared removed 3, area removed 3", b.Count().String())
 }
 
 func TestEnumerationStopsWhenAsked(t *testing.T) {

@@ -1,0 +1,151 @@
+package attention
+
+import (
+	"math"
+
+	"github.com/kgen-dev/kgen/ir"
+	"github.com/kgen-dev/kgen/kernels/family"
+	"github.com/kgen-dev/kgen/kernels/space"
+)
+
+// Program builds the pass as one launch: a block keeps BM queries of a head and goes
+// over the keys BN at a time, with a running maximum and sum a row.
+func (p *Problem) Program(c space.Config) (*ir.Program, error) {
+	cfg, err := p.decode(c)
+	if err != nil {
+		return nil, err
+	}
+	b := ir.NewKernel("attention")
+	f := &forward{Builder: b, p: p, config: cfg}
+	f.q = f.view("q", "Sq", "H")
+	f.k = f.view("k", "Sk", "KVH")
+	f.v = f.view("v", "Sk", "KVH")
+	f.scale = b.Scalar("scale", ir.F32)
+	f.o = f.view("o", "Sq", "H")
+	f.lse = b.View("lse", ir.F32, "B", "H", "Sq")
+	b.AssumeStride(f.lse, 2, 1)
+	f.tile()
+	b.SetHints(ir.Hints{Warps: cfg.warps, Stages: cfg.stages})
+	f.pass()
+	k, err := b.Finish()
+	if err != nil {
+		return nil, err
+	}
+	return ir.Single(k), nil
+}
+
+// forward builds the kernel.
+type forward struct {
+	*ir.Builder
+	config
+	p *Problem
+
+	q, k, v, scale, o, lse *ir.Value // parameters
+	batch, head, rows      *ir.Value // the tile: rows is its number along the queries
+}
+
+// view adds a [batch, seq, heads, head dimension] tensor. Its rows are contiguous, and
+// where the padding allows every one starts on 16 bytes.
+func (f *forward) view(name, seq, heads string) *ir.Value {
+	v := f.View(name, f.p.elem(), "B", seq, heads, f.p.HeadDim)
+	f.AssumeStride(v, 3, 1)
+	if f.p.Pad%8 == 0 {
+		f.AssumePointer(v, 16)
+		for d := range 3 {
+			f.AssumeStrideMultiple(v, d, 8)
+		}
+	}
+	return v
+}
+
+// tile declares the tile space. A causal tile is the longer the later its rows, so the
+// last rows start first.
+func (f *forward) tile() {
+	count := ir.Sym("Sq").CeilDiv(ir.Lit(int64(f.BM)))
+	rowAxis := 0
+	if f.order == rowByRow {
+		f.rows = f.Over("m", count)
+	}
+	f.batch = f.Over("b", ir.Sym("B"))
+	f.head = f.Over("h", ir.Sym("H"))
+	if f.order == headByHead {
+		f.rows, rowAxis = f.Over("m", count), 2
+	}
+	if f.p.Causal {
+		f.SetOrder(ir.Order{Reversed: []int{rowAxis}})
+	}
+}
+
+// pass builds the body.
+func (f *forward) pass() {
+	d, zero := f.p.HeadDim, f.Int(0)
+	sq, sk := f.Dim(f.q, 1), family.Named("sk", f.Dim(f.k, 1))
+	first := family.Named("first", f.Mul(f.rows, f.Int(f.BM)))
+	last := family.Named("last", f.Add(first, f.Sub(sk, sq))) // key that the first query sees
+	group := f.Div(f.Dim(f.q, 2), f.Dim(f.k, 2))
+	kvHead := family.Named("kv_head", f.Div(f.head, group))
+	spans := ir.Access{Dims: []int{1, 3}}
+
+	q := family.Named("qt", f.Load(f.q, []*ir.Value{f.batch, first, f.head, zero}, ir.TileOf(f.p.elem(), f.BM, d), spans))
+	c := family.Named("c", f.Mul(f.scale, f.f32(math.Log2E)))
+	end := sk
+	if f.p.Causal {
+		end = family.Named("end", f.Min(sk, f.Add(last, f.Int(f.BM))))
+	}
+	init := []*ir.Value{
+		f.Zero(ir.TileOf(ir.F32, f.BM, d)),
+		f.Full(ir.TileOf(ir.F32, f.BM), math.Inf(-1)),
+		f.Zero(ir.TileOf(ir.F32, f.BM)),
+	}
+	out := f.For(zero, end, f.Int(f.BN), init, ir.Loop{Stages: f.stages}, func(n *ir.Value, carried []*ir.Value) []*ir.Value {
+		family.Named("n", n)
+		acc, max, sum := family.Named("acc", carried[0]), family.Named("max", carried[1]), family.Named("sum", carried[2])
+		at := []*ir.Value{f.batch, n, kvHead, zero}
+		kt := family.Named("kt", f.Load(f.k, at, ir.TileOf(f.p.elem(), f.BN, d), spans))
+		s := f.Dot(q, f.Transpose(kt), f.Zero(ir.TileOf(ir.F32, f.BM, f.BN)), ir.Exact)
+		s = family.Named("s", f.Select(f.mask(last, n, sk), s, f.f32(math.Inf(-1))))
+		p, newMax, rescale := f.softmax(s, c, max)
+		vt := family.Named("vt", f.Load(f.v, at, ir.TileOf(f.p.elem(), f.BN, d), spans))
+		acc = f.Dot(f.Cast(p, f.p.elem()), vt, f.Mul(acc, f.Cols(rescale, d)), ir.Exact)
+		return []*ir.Value{acc, newMax, f.Fma(sum, rescale, f.Reduce(ir.Add, p, 1))}
+	})
+	f.finish(out[0], out[1], out[2], first)
+}
+
+// mask is where a key is seen: it exists and, causally, is not past its query's. last
+// is the last key that the tile's first query sees.
+func (f *forward) mask(last, n, sk *ir.Value) *ir.Value {
+	col := f.Add(f.Iota(1, f.BM, f.BN), n)
+	seen := f.Cmp(ir.LT, col, sk)
+	if f.p.Causal {
+		row := f.Add(f.Iota(0, f.BM, f.BN), last)
+		seen = f.And(f.Cmp(ir.GE, row, col), seen)
+	}
+	return seen
+}
+
+// softmax turns scores into weights p = 2^(c s - c max) under the running maximum, and
+// returns the factor for what was accumulated under the old one. A row that has seen
+// nothing yet has maximum -inf; it uses 0, so that no infinity is subtracted from
+// another.
+func (f *forward) softmax(s, c, old *ir.Value) (p, max, rescale *ir.Value) {
+	max = f.Max(old, f.Reduce(ir.Max, s, 1))
+	safe := f.Select(f.Cmp(ir.EQ, max, f.f32(math.Inf(-1))), f.f32(0), max)
+	bias := f.Cols(f.Neg(f.Mul(safe, c)), f.BN)
+	p = f.Fast(ir.OpExp2, f.Fma(s, c, bias))
+	rescale = f.Fast(ir.OpExp2, f.Mul(f.Sub(old, safe), c)) // 1 exactly while the maximum stays
+	return family.Named("p", p), family.Named("new_max", max), family.Named("rescale", rescale)
+}
+
+// finish divides by the sums and stores O and LSE.
+func (f *forward) finish(acc, max, sum, first *ir.Value) {
+	none := f.Cmp(ir.EQ, sum, f.f32(0))
+	inverse := f.Unary(ir.OpRcp, f.Select(none, f.f32(1), sum))
+	o := f.Cast(f.Mul(acc, f.Cols(inverse, f.p.HeadDim)), f.p.elem())
+	f.Store(f.o, []*ir.Value{f.batch, first, f.head, f.Int(0)}, o, ir.Access{Dims: []int{1, 3}})
+	ln := f.Mul(f.Unary(ir.OpLog2, sum), f.f32(math.Ln2))
+	lse := f.Select(none, f.f32(math.Inf(-1)), f.Fma(max, f.scale, ln))
+	f.Store(f.lse, []*ir.Value{f.batch, f.head, first}, lse)
+}
+
+func (f *forward) f32(v float64) *ir.Value { return f.Const(ir.F32, v) }

@@ -1,0 +1,166 @@
+package attention
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/kgen-dev/kgen/kernels/family"
+	"github.com/kgen-dev/kgen/kernels/space"
+)
+
+// Expect computes a region of O or LSE.
+//
+// Tolerances, with u the unit roundoff of the tensors' type and s = sqrt(sum of p^2 v^2)
+// over the normalised weights p:
+//
+//   - O: (4u + Sk 2^-23 + 2^-14) s for weights rounded to the type before the second
+//     product (4u bounds up to 16 terms, and is 7 standard deviations of many), for its
+//     accumulation in f32, and for the scores' errors and the approximate exponential;
+//     then O is rounded to the type.
+//   - LSE: 2^-20 (1 + |LSE|) + sqrt(Sk) 2^-21 + D 2^-23 g, for the last operations, the
+//     sum of the weights, and the scores, whose products have a root sum of squares of
+//     about g = scale |q| |k| / sqrt(D).
+//
+// A key left out changes LSE by about 1/Sk, above this for Sk up to about 2^13.
+func (p *Problem) Expect(d family.Data, r family.Region) (family.Expected, error) {
+	var e family.Expected
+	switch r.Out {
+	case "o":
+		for b := r.Lo[0]; b < r.Hi[0]; b++ {
+			heads := make([][]row, r.Hi[2])
+			for h := r.Lo[2]; h < r.Hi[2]; h++ {
+				heads[h] = p.rows(d, b, h, r.Lo[1], r.Hi[1])
+			}
+			for i := range r.Hi[1] - r.Lo[1] {
+				for h := r.Lo[2]; h < r.Hi[2]; h++ {
+					p.expectO(&e, heads[h][i], r.Lo[3], r.Hi[3])
+				}
+			}
+		}
+	case "lse":
+		for b := r.Lo[0]; b < r.Hi[0]; b++ {
+			for h := r.Lo[1]; h < r.Hi[1]; h++ {
+				for _, x := range p.rows(d, b, h, r.Lo[2], r.Hi[2]) {
+					p.expectLSE(&e, x)
+				}
+			}
+		}
+	default:
+		return e, fmt.Errorf("attention has no output %q: want o or lse", r.Out)
+	}
+	return e, nil
+}
+
+func (p *Problem) expectO(e *family.Expected, x row, lo, hi int) {
+	weights := 4*family.UnitRoundoff(p.elem()) + float64(p.SeqKV)*0x1p-23 + 0x1p-14
+	for j := lo; j < hi; j++ {
+		var want, tol float64
+		if x.sum > 0 {
+			want = x.acc[j] / x.sum
+			tol = family.Rounded(p.elem(), want, weights*math.Sqrt(x.squares[j])/x.sum)
+		}
+		e.Want = append(e.Want, want)
+		e.Tol = append(e.Tol, tol)
+	}
+}
+
+func (p *Problem) expectLSE(e *family.Expected, x row) {
+	want := math.Inf(-1)
+	if x.sum > 0 {
+		want = x.max + math.Log(x.sum)
+	}
+	g := p.scale() * x.norm * x.keyNorm / math.Sqrt(float64(p.HeadDim))
+	tol := 0x1p-20*(1+math.Abs(want)) + math.Sqrt(float64(p.SeqKV))*0x1p-21 + float64(p.HeadDim)*0x1p-23*g
+	e.Want = append(e.Want, want)
+	e.Tol = append(e.Tol, tol)
+}
+
+// row is one query's softmax in progress: the largest score, and sums of the weights
+// e^(score - max), of weight times value, and of the squares of those.
+type row struct {
+	query         []float64
+	norm, keyNorm float64 // of the query, of the longest key seen
+	max, sum      float64
+	acc, squares  []float64
+}
+
+// rows goes over the keys of a head once for queries lo to hi.
+func (p *Problem) rows(d family.Data, b, h, lo, hi int) []row {
+	q, k, v := d["q"], d["k"], d["v"]
+	kvHead := h / (p.Heads / p.KVHeads)
+	rows := make([]row, hi-lo)
+	for i := range rows {
+		x := row{query: make([]float64, p.HeadDim), acc: make([]float64, p.HeadDim), squares: make([]float64, p.HeadDim), max: math.Inf(-1)}
+		q.Row(x.query, q.Offset(b, lo+i, h, 0))
+		x.norm = norm(x.query)
+		rows[i] = x
+	}
+	key, value := make([]float64, p.HeadDim), make([]float64, p.HeadDim)
+	for j := range p.sees(hi - 1) {
+		k.Row(key, k.Offset(b, j, kvHead, 0))
+		v.Row(value, v.Offset(b, j, kvHead, 0))
+		n := norm(key)
+		for i := range rows {
+			if j < p.sees(lo+i) {
+				rows[i].keyNorm = max(rows[i].keyNorm, n)
+				rows[i].add(p.scale()*dot(rows[i].query, key), value)
+			}
+		}
+	}
+	return rows
+}
+
+// add takes one key's score and value in.
+func (x *row) add(score float64, value []float64) {
+	if score > x.max {
+		r := math.Exp(x.max - score)
+		x.max = score
+		x.sum *= r
+		for i := range x.acc {
+			x.acc[i] *= r
+			x.squares[i] *= r * r
+		}
+	}
+	w := math.Exp(score - x.max)
+	x.sum += w
+	for i, v := range value {
+		t := w * v
+		x.acc[i] += t
+		x.squares[i] += t * t
+	}
+}
+
+func dot(x, y []float64) float64 {
+	var s float64
+	for i, a := range x {
+		s += a * y[i]
+	}
+	return s
+}
+
+func norm(x []float64) float64 { return math.Sqrt(dot(x, x)) }
+
+// Parts draws tiles of queries, with the rows of O and LSE they write.
+func (p *Problem) Parts(c space.Config, r *rand.Rand, n int) ([]family.Part, error) {
+	cfg, err := p.decode(c)
+	if err != nil {
+		return nil, err
+	}
+	var parts []family.Part
+	for _, at := range family.Points(r, n, p.Batch, p.Heads, ceil(p.Seq, cfg.BM)) {
+		b, h, m := at[0], at[1], at[2]
+		lo, hi := m*cfg.BM, min(p.Seq, (m+1)*cfg.BM)
+		if cfg.order == rowByRow {
+			at = []int{m, b, h}
+		}
+		parts = append(parts, family.Part{
+			Tiles: [][][]int{{at}},
+			Regions: []family.Region{
+				{Out: "o", Lo: []int{b, lo, h, 0}, Hi: []int{b + 1, hi, h + 1, p.HeadDim}},
+				{Out: "lse", Lo: []int{b, h, lo}, Hi: []int{b + 1, h + 1, hi}},
+			},
+		})
+	}
+	return parts, nil
+}

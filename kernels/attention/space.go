@@ -1,0 +1,109 @@
+package attention
+
+import (
+	"fmt"
+
+	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/kernels/family"
+	"github.com/kgen-dev/kgen/kernels/space"
+)
+
+// config is a configuration: queries and keys of a step, and how it is run.
+type config struct {
+	BM, BN        int
+	warps, stages int
+	order         int
+}
+
+func (p *Problem) space() *space.Space {
+	return &space.Space{
+		Params: []space.Param{
+			{Name: "BM", Values: []int{64, 128, 256}, Also: []int{16, 32, 192}, Doc: "queries of a tile"},
+			{Name: "BN", Values: []int{16, 32, 48, 64, 80, 96, 112, 128}, Also: []int{144, 160, 176, 192, 224, 256}, Doc: "keys of a step"},
+			{Name: "warps", Values: []int{4, 8}, Also: []int{1, 2}, Doc: "warps of a block"},
+			{Name: "stages", Values: []int{1, 2, 3, 4}, Doc: "steps of keys and values in flight"},
+			{Name: "order", Values: []int{headByHead, rowByRow}, Doc: "which tiles start first: 0 all of a head, then the next; 1 the longest rows of every head"},
+		},
+		Constraints: []space.Constraint{
+			{Name: "shared", Expr: "2*D*(BM + stages*2*BN) <= shared", Doc: "queries and the stages of keys and values fit a block's shared memory"},
+			{Name: "warp rows", Expr: "BM % (16*warps) == 0", Doc: "a warp has whole rows, 16 at a time"},
+			{Name: "registers", Expr: "BM*(D + BN) <= 224*32*warps", Doc: "output and scores take 224 registers a thread at most"},
+			{Name: "oversize", Expr: "(BM < 2*Sq || BM <= 64) && (BN < 2*Sk || BN <= 32)", Doc: "no tile twice the problem"},
+			{Name: "depth", Expr: "stages <= max(2, ceildiv(Sk, BN))", Doc: "no more stages than steps"},
+			{Name: "pipeline", Expr: "sm >= 80 || stages <= 2", Doc: "before 8.0 a stage is prefetched through registers"},
+			{Name: "raster", Expr: "order == 0 || causal == 1", Doc: "without a mask all rows are as long"},
+			{Name: "grid", Expr: "ceildiv(Sq, BM)*H*B <= 2147483647", Doc: "blocks of one launch"},
+		},
+	}
+}
+
+// The values of order.
+const (
+	headByHead = iota
+	rowByRow
+)
+
+// Space returns the configurations to search.
+func (p *Problem) Space(gpu *target.GPU) (*space.Bound, error) {
+	env := family.Env(gpu)
+	env["B"], env["H"], env["D"] = int64(p.Batch), int64(p.Heads), int64(p.HeadDim)
+	env["Sq"], env["Sk"] = int64(p.Seq), int64(p.SeqKV)
+	env["causal"] = 0
+	if p.Causal {
+		env["causal"] = 1
+	}
+	return p.space().Bind(env)
+}
+
+// preferred lists configurations from the largest down: FlashAttention-2's choices by
+// head dimension, then what fits less shared memory and shorter rows.
+var preferred = []config{
+	{BM: 128, BN: 128, warps: 4, stages: 2},
+	{BM: 128, BN: 64, warps: 4, stages: 2},
+	{BM: 128, BN: 64, warps: 8, stages: 2},
+	{BM: 128, BN: 64, warps: 8, stages: 1},
+	{BM: 64, BN: 64, warps: 4, stages: 2},
+	{BM: 64, BN: 64, warps: 4, stages: 1},
+	{BM: 64, BN: 32, warps: 4, stages: 2},
+	{BM: 64, BN: 32, warps: 4, stages: 1},
+	{BM: 64, BN: 16, warps: 4, stages: 1},
+}
+
+// Default returns the first preferred configuration that fits and has a tile for every
+// SM, or failing that the last that fits.
+func (p *Problem) Default(gpu *target.GPU) (space.Config, error) {
+	b, err := p.Space(gpu)
+	if err != nil {
+		return space.Config{}, err
+	}
+	var last space.Config
+	for _, want := range preferred {
+		c := want.encode()
+		if b.Check(c) != nil {
+			continue
+		}
+		last = c
+		if tiles := p.Batch * p.Heads * ceil(p.Seq, want.BM); tiles >= gpu.SMs {
+			return c, nil
+		}
+	}
+	if last.Len() > 0 {
+		return last, nil
+	}
+	return space.Config{}, fmt.Errorf("attention with head dimension %d on %s: no configuration: %s", p.HeadDim, gpu.Name, b.Count())
+}
+
+func (c config) encode() space.Config {
+	return space.Of("BM", c.BM, "BN", c.BN, "warps", c.warps, "stages", c.stages, "order", c.order)
+}
+
+// decode reads a configuration whose values the parameters allow.
+func (p *Problem) decode(c space.Config) (config, error) {
+	if err := p.space().Check(c); err != nil {
+		return config{}, err
+	}
+	r := c.Read()
+	return config{BM: r.Int("BM"), BN: r.Int("BN"), warps: r.Int("warps"), stages: r.Int("stages"), order: r.Int("order")}, r.Err()
+}
+
+func ceil(a, b int) int { return (a + b - 1) / b }

@@ -1,0 +1,181 @@
+package family
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"sync"
+
+	"github.com/kgen-dev/kgen/ir"
+	"github.com/kgen-dev/kgen/ir/num"
+)
+
+// Tensor is an argument's memory on the host, little-endian.
+type Tensor struct {
+	Arg
+	Bytes []byte
+}
+
+// Data is the memory of a problem's tensors, by name. Inputs are the same for the same
+// seed whatever the strides.
+type Data map[string]*Tensor
+
+// NewData allocates the tensors of args. Inputs are drawn from the standard normal
+// distribution (cut at 4.3 standard deviations) and rounded to the element type, by a
+// counter: element i of a tensor depends on seed, the tensor's name and i. Outputs, and
+// the gaps between rows, hold NaN.
+func NewData(args []Arg, seed uint64) (Data, error) {
+	d := Data{}
+	for _, a := range args {
+		if a.IsScalar() {
+			continue
+		}
+		t, err := NewTensor(a)
+		if err != nil {
+			return nil, err
+		}
+		if !a.Out {
+			t.fill(seed)
+		}
+		d[a.Name] = t
+	}
+	return d, nil
+}
+
+// NewTensor allocates an argument's memory with NaN everywhere.
+func NewTensor(a Arg) (*Tensor, error) {
+	if _, ok := codecs[a.Elem]; !ok {
+		return nil, fmt.Errorf("tensor %s: no host data of type %s", a.Name, a.Elem)
+	}
+	t := &Tensor{Arg: a, Bytes: make([]byte, a.Elements()*a.Elem.MemoryBits()/8)}
+	for i := range t.Bytes {
+		t.Bytes[i] = 0xff // NaN in every floating-point type
+	}
+	return t, nil
+}
+
+// codec converts an element type's bits.
+type codec struct {
+	decode func(uint32) float64
+	encode func(float64) uint32
+}
+
+var codecs = map[ir.Elem]codec{
+	ir.F16: {
+		decode: func(b uint32) float64 { return float64(num.F16ToF32(uint16(b))) },
+		encode: func(x float64) uint32 { return uint32(num.F16FromF64(x)) },
+	},
+	ir.BF16: {
+		decode: func(b uint32) float64 { return float64(num.BF16ToF32(uint16(b))) },
+		encode: func(x float64) uint32 { return uint32(num.BF16FromF64(x)) },
+	},
+	ir.F32: {
+		decode: func(b uint32) float64 { return float64(math.Float32frombits(b)) },
+		encode: func(x float64) uint32 { return math.Float32bits(float32(x)) },
+	},
+}
+
+// Offset returns where an element is, in elements.
+func (t *Tensor) Offset(index ...int) int {
+	at := 0
+	for i, x := range index {
+		at += x * t.Strides[i]
+	}
+	return at
+}
+
+// At returns an element.
+func (t *Tensor) At(index ...int) float64 { return t.decode(t.Offset(index...)) }
+
+func (t *Tensor) decode(offset int) float64 {
+	if t.Elem == ir.F32 {
+		return codecs[t.Elem].decode(binary.LittleEndian.Uint32(t.Bytes[4*offset:]))
+	}
+	return codecs[t.Elem].decode(uint32(binary.LittleEndian.Uint16(t.Bytes[2*offset:])))
+}
+
+// Set rounds x to the element type and stores it.
+func (t *Tensor) Set(x float64, index ...int) { t.put(t.Offset(index...), codecs[t.Elem].encode(x)) }
+
+func (t *Tensor) put(offset int, bits uint32) {
+	if t.Elem == ir.F32 {
+		binary.LittleEndian.PutUint32(t.Bytes[4*offset:], bits)
+	} else {
+		binary.LittleEndian.PutUint16(t.Bytes[2*offset:], uint16(bits))
+	}
+}
+
+// Row reads len(dst) elements along the last dimension, whose stride is 1, from offset.
+func (t *Tensor) Row(dst []float64, offset int) {
+	c := codecs[t.Elem]
+	for i := range dst {
+		if t.Elem == ir.F32 {
+			dst[i] = c.decode(binary.LittleEndian.Uint32(t.Bytes[4*(offset+i):]))
+		} else {
+			dst[i] = c.decode(uint32(binary.LittleEndian.Uint16(t.Bytes[2*(offset+i):])))
+		}
+	}
+}
+
+// Region reads a region in row-major order.
+func (t *Tensor) Region(r Region) []float64 {
+	var out []float64
+	t.walk(r.Lo, r.Hi, func(offset int) { out = append(out, t.decode(offset)) })
+	return out
+}
+
+// walk visits the offsets of a box in row-major order.
+func (t *Tensor) walk(lo, hi []int, visit func(offset int)) {
+	var enter func(d, offset int)
+	enter = func(d, offset int) {
+		if d == len(lo) {
+			visit(offset)
+			return
+		}
+		for x := lo[d]; x < hi[d]; x++ {
+			enter(d+1, offset+x*t.Strides[d])
+		}
+	}
+	enter(0, 0)
+}
+
+// quantiles are the standard normal distribution's at the middle of 65536 equal parts:
+// drawing one by a 16-bit number costs a look-up.
+var quantiles = sync.OnceValue(func() []float64 {
+	q := make([]float64, 1<<16)
+	for i := range q {
+		q[i] = math.Sqrt2 * math.Erfinv((2*float64(i)+1)/(1<<16)-1)
+	}
+	return q
+})
+
+// fill draws the elements.
+func (t *Tensor) fill(seed uint64) {
+	h := fnv.New64a()
+	h.Write([]byte(t.Name))
+	key := mix(seed) ^ h.Sum64()
+	encode := codecs[t.Elem].encode
+	table := make([]uint32, 1<<16)
+	for i, x := range quantiles() {
+		table[i] = encode(x)
+	}
+	var word uint64
+	n := 0
+	t.walk(make([]int, len(t.Dims)), t.Dims, func(offset int) {
+		if n%4 == 0 {
+			word = mix(key + uint64(n/4))
+		}
+		t.put(offset, table[word&0xffff])
+		word >>= 16
+		n++
+	})
+}
+
+// mix is splitmix64's step: an invertible hash of 64 bits.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

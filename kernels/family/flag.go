@@ -1,0 +1,219 @@
+package family
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kgen-dev/kgen/codegen/target"
+)
+
+// Kind is the type of a flag.
+type Kind int
+
+// The kinds of flags.
+const (
+	Int Kind = iota
+	Float
+	Bool
+	Choice
+)
+
+// Flag describes one option of a problem, enough to make a command-line flag of it and
+// to check a value.
+type Flag struct {
+	Name    string
+	Doc     string
+	Kind    Kind
+	Default string // "": the family decides; a Choice's is its first option that the GPU can do
+
+	Min, Max int64    // Int: the range
+	Multiple int64    // Int: above 1, the value is a multiple of this
+	Options  []Option // Choice
+}
+
+// Option is a value of a Choice.
+type Option struct {
+	Name  string
+	Since target.CC // first compute capability that has it; zero if all do
+}
+
+// MaxSize is the largest size of a dimension: sizes are 32-bit numbers.
+const MaxSize = math.MaxInt32
+
+// Size returns a flag for a size from 1 to MaxSize.
+func Size(name string, def int, doc string) Flag {
+	return Flag{Name: name, Doc: doc, Kind: Int, Default: strconv.Itoa(def), Min: 1, Max: MaxSize}
+}
+
+// Switch returns a flag that is on or off.
+func Switch(name string, def bool, doc string) Flag {
+	return Flag{Name: name, Doc: doc, Kind: Bool, Default: strconv.FormatBool(def)}
+}
+
+// OneOf returns a flag whose value is one of options.
+func OneOf(name, doc string, options ...Option) Flag {
+	return Flag{Name: name, Doc: doc, Kind: Choice, Default: options[0].Name, Options: options}
+}
+
+// Values are a family's flags with checked values.
+type Values struct {
+	texts map[string]string
+	given map[string]bool
+}
+
+// Given reports whether a flag was set rather than left to its default.
+func (v Values) Given(name string) bool { return v.given[name] }
+
+// Int returns the value of an Int flag.
+func (v Values) Int(name string) int {
+	n, err := strconv.Atoi(v.text(name))
+	must(name, err)
+	return n
+}
+
+// Float returns the value of a Float flag.
+func (v Values) Float(name string) float64 {
+	x, err := strconv.ParseFloat(v.text(name), 64)
+	must(name, err)
+	return x
+}
+
+// Bool returns the value of a Bool flag.
+func (v Values) Bool(name string) bool {
+	b, err := strconv.ParseBool(v.text(name))
+	must(name, err)
+	return b
+}
+
+// Choice returns the value of a Choice flag.
+func (v Values) Choice(name string) string { return v.text(name) }
+
+func (v Values) text(name string) string {
+	t, ok := v.texts[name]
+	if !ok {
+		panic("family: flag " + name + " is not declared")
+	}
+	return t
+}
+
+// must panics: values were checked, so a failure is a family asking for the wrong kind.
+func must(name string, err error) {
+	if err != nil {
+		panic("family: flag " + name + ": " + err.Error())
+	}
+}
+
+// parse checks flags given as text and fills in the defaults.
+func (f *Family) parse(given map[string]string, gpu *target.GPU) (Values, error) {
+	v := Values{texts: map[string]string{}, given: map[string]bool{}}
+	for _, flag := range f.Flags {
+		text, ok := given[flag.Name]
+		if !ok {
+			v.texts[flag.Name] = flag.fallback(gpu)
+			continue
+		}
+		canonical, err := flag.check(text, gpu)
+		if err != nil {
+			return Values{}, err
+		}
+		v.texts[flag.Name], v.given[flag.Name] = canonical, true
+	}
+	if len(v.given) == len(given) {
+		return v, nil
+	}
+	var unknown []string
+	for name := range given {
+		if !v.given[name] {
+			unknown = append(unknown, name)
+		}
+	}
+	slices.Sort(unknown)
+	return Values{}, fmt.Errorf("--%s: no such flag of %s, want one of %s", unknown[0], f.Name, f.flagNames())
+}
+
+func (f *Family) flagNames() string {
+	names := make([]string, len(f.Flags))
+	for i, flag := range f.Flags {
+		names[i] = "--" + flag.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// fallback returns the default on a GPU.
+func (f Flag) fallback(gpu *target.GPU) string {
+	for _, o := range f.Options {
+		if o.on(gpu) {
+			return o.Name
+		}
+	}
+	return f.Default
+}
+
+func (o Option) on(gpu *target.GPU) bool {
+	return gpu == nil || gpu.CC.AtLeast(o.Since.Major, o.Since.Minor)
+}
+
+// check returns text in canonical form, or what is wrong with it.
+func (f Flag) check(text string, gpu *target.GPU) (string, error) {
+	switch f.Kind {
+	case Int:
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < f.Min || n > f.Max || f.Multiple > 1 && n%f.Multiple != 0 {
+			return "", fmt.Errorf("--%s %s: want %s", f.Name, text, f.Range())
+		}
+		return strconv.FormatInt(n, 10), nil
+	case Float:
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+			return "", fmt.Errorf("--%s %s: want %s", f.Name, text, f.Range())
+		}
+		return strconv.FormatFloat(x, 'g', -1, 64), nil
+	case Bool:
+		b, err := strconv.ParseBool(text)
+		if err != nil {
+			return "", fmt.Errorf("--%s %s: want %s", f.Name, text, f.Range())
+		}
+		return strconv.FormatBool(b), nil
+	}
+	i := slices.IndexFunc(f.Options, func(o Option) bool { return o.Name == text })
+	if i < 0 {
+		return "", fmt.Errorf("--%s %s: want %s", f.Name, text, f.Range())
+	}
+	if !f.Options[i].on(gpu) {
+		return "", fmt.Errorf("--%s %s: needs compute capability %s and %s has %s, want %s",
+			f.Name, text, f.Options[i].Since, gpu.Name, gpu.CC, f.optionsOn(gpu))
+	}
+	return text, nil
+}
+
+// Range says in words which values are legal.
+func (f Flag) Range() string {
+	switch {
+	case f.Kind == Float:
+		return "a finite number"
+	case f.Kind == Bool:
+		return "true or false"
+	case f.Kind == Choice:
+		return f.optionsOn(nil)
+	case f.Multiple > 1:
+		return fmt.Sprintf("a multiple of %d from %d to %d", f.Multiple, f.Min, f.Max)
+	}
+	return fmt.Sprintf("a whole number from %d to %d", f.Min, f.Max)
+}
+
+func (f Flag) optionsOn(gpu *target.GPU) string {
+	var names []string
+	for _, o := range f.Options {
+		if o.on(gpu) {
+			names = append(names, o.Name)
+		}
+	}
+	if len(names) == 1 {
+		return names[0]
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}

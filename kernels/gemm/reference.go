@@ -1,0 +1,146 @@
+package gemm
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/kgen-dev/kgen/ir/num"
+	"github.com/kgen-dev/kgen/kernels/family"
+	"github.com/kgen-dev/kgen/kernels/space"
+)
+
+// Expect computes a block of C.
+//
+// The tolerance of a sum of K products whose root sum of squares is s is K 2^-23 s: the
+// partial sums of independent terms stay near s, and each of K additions, or of K/8
+// steps of a tensor core that truncates, loses a few 2^-24 of one. The epilogue adds
+// 2^-20 of what it handles (approximate exponential and division), then C is rounded to
+// its type. A term left out is about s/sqrt(K): K 2^-23 s stays below it up to K of
+// about 2^15, and a whole step of K far beyond.
+func (p *Problem) Expect(d family.Data, r family.Region) (family.Expected, error) {
+	if r.Out != "c" {
+		return family.Expected{}, fmt.Errorf("gemm has no output %q: want c", r.Out)
+	}
+	a := p.vectors(d["a"], r.Lo[0], r.Hi[0], p.transposedA())
+	b := p.vectors(d["b"], r.Lo[1], r.Hi[1], !p.transposedB())
+	var e family.Expected
+	for i, x := range a {
+		for j, y := range b {
+			sum, s := dot(x, y)
+			want, tol := p.end(d, r.Lo[0]+i, r.Lo[1]+j, sum, float64(p.K)*0x1p-23*s)
+			e.Want = append(e.Want, want)
+			e.Tol = append(e.Tol, tol)
+		}
+	}
+	return e, nil
+}
+
+// vectors reads the vectors along K, lo to hi: rows of a matrix, or columns (across).
+func (p *Problem) vectors(t *family.Tensor, lo, hi int, across bool) [][]float64 {
+	out := make([][]float64, hi-lo)
+	for i := range out {
+		out[i] = make([]float64, p.K)
+		if !across {
+			t.Row(out[i], t.Offset(lo+i, 0))
+		}
+	}
+	if across {
+		row := make([]float64, hi-lo)
+		for k := range p.K {
+			t.Row(row, t.Offset(k, lo))
+			for i, x := range row {
+				out[i][k] = x
+			}
+		}
+	}
+	if p.Type == "tf32" {
+		for _, v := range out {
+			for k, x := range v {
+				v[k] = float64(num.RoundTF32(float32(x)))
+			}
+		}
+	}
+	return out
+}
+
+// dot returns the sum of products and the root of the sum of their squares.
+func dot(x, y []float64) (sum, root float64) {
+	var squares float64
+	for k, a := range x {
+		t := a * y[k]
+		sum += t
+		squares += t * t
+	}
+	return sum, math.Sqrt(squares)
+}
+
+// end applies the epilogue to one sum.
+func (p *Problem) end(d family.Data, i, j int, sum, tol float64) (want, wantTol float64) {
+	alpha := float64(float32(p.Alpha))
+	z := alpha * sum
+	size := math.Abs(z)
+	tol *= math.Abs(alpha)
+	if p.Bias {
+		bias := d["bias"].At(j)
+		z += bias
+		size += math.Abs(bias)
+	}
+	z = activation(p.Act, z)
+	tol *= 1.13 // the steepest slope of gelu; relu and silu are flatter
+	if p.Residual {
+		x := d["residual"].At(i, j)
+		z += x
+		size += math.Abs(x)
+	}
+	if !p.plain() {
+		tol += 0x1p-20 * size
+	}
+	return z, family.Rounded(p.out(), z, tol)
+}
+
+// plain reports whether C is the product itself.
+func (p *Problem) plain() bool { return !p.Bias && !p.Residual && p.Alpha == 1 && p.Act == "none" }
+
+func activation(act string, x float64) float64 {
+	switch act {
+	case "relu":
+		return max(x, 0)
+	case "silu":
+		return x / (1 + math.Exp(-x))
+	case "gelu":
+		return x / 2 * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)))
+	}
+	return x
+}
+
+// Parts draws tiles of C. With split > 1 a part runs all the splits of its tile, then
+// the rows of the sum that lie in it.
+func (p *Problem) Parts(c space.Config, r *rand.Rand, n int) ([]family.Part, error) {
+	cfg, err := p.decode(c)
+	if err != nil {
+		return nil, err
+	}
+	var parts []family.Part
+	for _, at := range family.Points(r, n, ceil(p.M, cfg.BM), ceil(p.N, cfg.BN)) {
+		i, j := at[0], at[1]
+		region := family.Region{Out: "c", Lo: []int{i * cfg.BM, j * cfg.BN}, Hi: []int{min(p.M, (i+1)*cfg.BM), min(p.N, (j+1)*cfg.BN)}}
+		parts = append(parts, family.Part{Tiles: p.steps(cfg, i, j), Regions: []family.Region{region}})
+	}
+	return parts, nil
+}
+
+// steps lists the points of each launch that tile (i, j) needs.
+func (p *Problem) steps(cfg config, i, j int) [][][]int {
+	if cfg.split == 1 {
+		return [][][]int{{{i, j}}}
+	}
+	var product, sum [][]int
+	for s := range cfg.split {
+		product = append(product, []int{i, j, s})
+	}
+	for row := i * cfg.BM; row < min(p.M, (i+1)*cfg.BM); row += reduceRows {
+		sum = append(sum, []int{row / reduceRows, j})
+	}
+	return [][][]int{product, sum}
+}

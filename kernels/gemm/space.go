@@ -1,0 +1,129 @@
+package gemm
+
+import (
+	"fmt"
+
+	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/kernels/family"
+	"github.com/kgen-dev/kgen/kernels/space"
+)
+
+// config is a configuration: the tile of C, its step along K, and how it is run.
+type config struct {
+	BM, BN, BK           int
+	warps, stages, group int
+	split                int
+}
+
+// reduceRows is the tile height of the kernel that adds up the splits; it divides BM.
+const reduceRows = 16
+
+func (p *Problem) space() *space.Space {
+	return &space.Space{
+		Params: []space.Param{
+			{Name: "BM", Values: []int{32, 64, 128, 256}, Also: []int{16, 48, 80, 96, 112, 160, 192}, Doc: "rows of a tile of C"},
+			{Name: "BN", Values: []int{32, 64, 128, 256}, Also: []int{16, 48, 80, 96, 112, 160, 176, 192, 224}, Doc: "columns of a tile of C"},
+			{Name: "BK", Values: []int{16, 32, 64, 128}, Doc: "step along K"},
+			{Name: "warps", Values: []int{4, 8}, Also: []int{1, 2}, Doc: "warps of a block"},
+			{Name: "stages", Values: []int{2, 3, 4, 5}, Also: []int{1}, Doc: "K steps in flight"},
+			{Name: "group", Values: []int{1, 8}, Also: []int{4, 16}, Doc: "tile rows walked together, so that tiles in flight share columns of B"},
+			{Name: "split", Values: []int{1, 2, 4, 8}, Doc: "parts that K is cut into, added up by a second launch"},
+		},
+		Constraints: []space.Constraint{
+			{Name: "shared", Expr: "stages*(BM+BN)*BK*elem <= shared", Doc: "the stages of A and B fit a block's shared memory"},
+			{Name: "accumulators", Expr: "BM*BN <= acc*32*warps", Doc: "acc sums a thread at most"},
+			{Name: "warp tile", Expr: "BM*BN >= 256*warps", Doc: "a warp has a 16x16 piece of C at least"},
+			{Name: "copy", Expr: "min(BM, BN)*BK*elem >= 256*warps", Doc: "every other thread copies 16 bytes of each operand at least"},
+			{Name: "rows", Expr: "BK*elem >= 32 && BK*elem <= 256", Doc: "a row of a stage has 32 to 256 bytes"},
+			{Name: "oversize", Expr: "(BM < 2*M || BM <= 32) && (BN < 2*N || BN <= 32) && (BK < 2*K || BK <= 16)", Doc: "no tile twice the problem"},
+			{Name: "depth", Expr: "stages <= max(2, ceildiv(ceildiv(K, BK), split))", Doc: "no more stages than steps"},
+			{Name: "raster", Expr: "group == 1 || ceildiv(M, BM) > group", Doc: "groups only where there are several"},
+			{Name: "split", Expr: "split == 1 || ceildiv(K, BK) >= split && ceildiv(M, BM)*ceildiv(N, BN)*split <= 2*sm_count", Doc: "K is cut only to fill idle SMs"},
+			{Name: "pipeline", Expr: "sm >= 80 || stages <= 2", Doc: "before 8.0 a stage is prefetched through registers"},
+			{Name: "grid", Expr: "ceildiv(M, BM)*ceildiv(N, BN)*split <= 2147483647", Doc: "blocks of one launch"},
+		},
+	}
+}
+
+// Space returns the configurations to search.
+func (p *Problem) Space(gpu *target.GPU) (*space.Bound, error) {
+	env := family.Env(gpu)
+	env["M"], env["N"], env["K"] = int64(p.M), int64(p.N), int64(p.K)
+	env["elem"] = int64(p.elem().Bits() / 8)
+	env["acc"] = 128
+	if !p.math().Tensor() {
+		env["acc"] = 64 // the fragments of A and B take registers too
+	}
+	return p.space().Bind(env)
+}
+
+// preferred lists configurations that do well on large problems of 16-bit types,
+// larger tiles first: the shapes that public tensor-core kernels for these GPUs settle
+// on.
+var preferred = []config{
+	{BM: 128, BN: 256, BK: 32, warps: 8, stages: 3, group: 8, split: 1},
+	{BM: 128, BN: 128, BK: 32, warps: 4, stages: 4, group: 8, split: 1},
+	{BM: 128, BN: 128, BK: 32, warps: 8, stages: 3, group: 8, split: 1},
+	{BM: 128, BN: 64, BK: 32, warps: 4, stages: 4, group: 8, split: 1},
+	{BM: 64, BN: 64, BK: 32, warps: 4, stages: 4, group: 8, split: 1},
+	{BM: 64, BN: 32, BK: 32, warps: 4, stages: 4, group: 8, split: 1},
+	{BM: 32, BN: 32, BK: 32, warps: 4, stages: 4, group: 1, split: 1},
+}
+
+// Default returns the first preferred configuration that has a tile for every SM, with
+// fewer stages or no groups where those don't fit.
+func (p *Problem) Default(gpu *target.GPU) (space.Config, error) {
+	b, err := p.Space(gpu)
+	if err != nil {
+		return space.Config{}, err
+	}
+	var last space.Config
+	for _, want := range preferred {
+		c, ok := nearest(b, want)
+		if !ok {
+			continue
+		}
+		last = c
+		if ceil(p.M, want.BM)*ceil(p.N, want.BN) >= gpu.SMs {
+			return c, nil
+		}
+	}
+	if last.Len() > 0 {
+		return last, nil
+	}
+	for c := range b.All() {
+		return c, nil
+	}
+	return space.Config{}, fmt.Errorf("gemm %dx%dx%d on %s: no configuration: %s", p.M, p.N, p.K, gpu.Name, b.Count())
+}
+
+// nearest finds a valid configuration with want's tile and warps.
+func nearest(b *space.Bound, want config) (space.Config, bool) {
+	for _, group := range []int{want.group, 1} {
+		for stages := want.stages; stages >= 2; stages-- {
+			want.group, want.stages = group, stages
+			if c := want.encode(); b.Check(c) == nil {
+				return c, true
+			}
+		}
+	}
+	return space.Config{}, false
+}
+
+func (c config) encode() space.Config {
+	return space.Of("BM", c.BM, "BN", c.BN, "BK", c.BK, "warps", c.warps, "stages", c.stages, "group", c.group, "split", c.split)
+}
+
+// decode reads a configuration whose values the parameters allow.
+func (p *Problem) decode(c space.Config) (config, error) {
+	if err := p.space().Check(c); err != nil {
+		return config{}, err
+	}
+	r := c.Read()
+	return config{
+		BM: r.Int("BM"), BN: r.Int("BN"), BK: r.Int("BK"), warps: r.Int("warps"),
+		stages: r.Int("stages"), group: r.Int("group"), split: r.Int("split"),
+	}, r.Err()
+}
+
+func ceil(a, b int) int { return (a + b - 1) / b }
