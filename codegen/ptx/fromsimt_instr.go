@@ -113,6 +113,7 @@ func (e *emitter) memory(in *simt.Instr) {
 	case simt.OpStMatrix:
 		out = e.op(c.name, c.mods, e.at(in.Args[0], int64(in.Offset)), e.vector(in.Args[1:], true))
 	case simt.OpAtom:
+		e.defaults(in)
 		ops := []Operand{e.reg(in.Result()), e.at(in.Args[0], int64(in.Offset))}
 		for _, x := range in.Args[1:] {
 			ops = append(ops, e.inReg(x))
@@ -132,7 +133,7 @@ func (e *emitter) memory(in *simt.Instr) {
 	e.guard(out, in)
 }
 
-// defaults gives a guarded load's results the values they have where it does
+// defaults gives a guarded load's or atomic access's results the values they have where it does
 // not execute.
 func (e *emitter) defaults(in *simt.Instr) {
 	if in.Guard == nil {
@@ -140,7 +141,7 @@ func (e *emitter) defaults(in *simt.Instr) {
 	}
 	for i, r := range in.Results {
 		d := operandInt(0)
-		if len(in.Args) > 1 {
+		if in.Op == simt.OpLd && len(in.Args) > 1 {
 			d = e.value(in.Args[1+i])
 		}
 		e.move(e.reg(r), d, r.Type)

@@ -29,12 +29,23 @@ type Registers struct {
 // Reg is a value's register.
 func (r *Registers) Reg(v *Value) int32 { return r.Of[v.ID] }
 
-// AssignRegisters leaves SSA form. With freeBitcasts, a bitcast is the
-// register of its operand under another name (PTX has untyped registers).
-func AssignRegisters(k *Kernel, freeBitcasts bool) *Registers {
-	l := liveness{k: k, free: freeBitcasts}
+// Style is what the registers are for.
+type Style uint8
+
+const (
+	// ForPTX lets a bitcast be its operand's register under another name, as
+	// PTX has untyped registers.
+	ForPTX Style = iota
+	// ForC gives each loop a counter of its own, and lets values that carry the
+	// same element of the same named group share a register.
+	ForC
+)
+
+// AssignRegisters leaves SSA form.
+func AssignRegisters(k *Kernel, style Style) *Registers {
+	l := liveness{k: k, free: style == ForPTX}
 	l.run()
-	c := coalescer{l: &l, parent: make([]int32, k.NumValues())}
+	c := coalescer{l: &l, parent: make([]int32, k.NumValues()), style: style}
 	for i := range c.parent {
 		c.parent[i] = int32(i)
 	}
@@ -138,10 +149,14 @@ func (l *liveness) block(b *Block) {
 			l.mmas = append(l.mmas, in)
 		}
 		late := p
-		if in.Guard != nil && in.Op == OpLd {
+		if in.Guard != nil && len(in.Results) > 0 {
 			late++ // its defaults are written before it reads its address
 		}
-		for _, x := range in.Args {
+		for i, x := range in.Args {
+			if in.Op == OpMma && i < len(in.Args)-len(in.Results) {
+				l.use(x, p+1) // D may take C's place, but not A's or B's
+				continue
+			}
 			l.use(x, late)
 		}
 		if in.Guard != nil {
@@ -203,6 +218,7 @@ func (l *liveness) branch(in *Instr, p int32) {
 type coalescer struct {
 	l      *liveness
 	parent []int32
+	style  Style
 	segs   map[int32][]segment // of merged sets; single values have their own
 }
 
@@ -248,8 +264,38 @@ func (c *coalescer) run() {
 		for j, p := range carriedParams(in) {
 			c.merge(p, in.Args[len(in.Args)-len(in.Results)+j])
 		}
-		if in.Op == OpFor {
+		if in.Op == OpFor && c.style == ForPTX {
 			c.merge(in.Body.Params[0], in.Args[0])
+		}
+	}
+	if c.style == ForC {
+		c.mergeGroups()
+	}
+}
+
+// mergeGroups lets values that are the same element of a named group share a
+// register where their lives allow.
+func (c *coalescer) mergeGroups() {
+	type element struct {
+		name string
+		sub  int32
+		typ  Type
+	}
+	holders := map[element][]*Value{}
+	for _, v := range c.l.k.values {
+		if v.Name == "" || v.Sub < 0 || v.Floating() || c.l.to[v.ID] == 0 {
+			continue
+		}
+		e := element{v.Name, v.Sub, v.Type}
+		joined := false
+		for _, h := range holders[e] {
+			c.merge(h, v)
+			if joined = c.find(h.ID) == c.find(v.ID); joined {
+				break
+			}
+		}
+		if !joined {
+			holders[e] = append(holders[e], v)
 		}
 	}
 }
