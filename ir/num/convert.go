@@ -96,12 +96,43 @@ func E2M1ToF32(b uint8) float32 { return e2m1Values[b] }
 
 // E4M3FromF32 rounds to nearest, ties to even; beyond 448 it gives 448, for NaN
 // 0x7f (cvt.rn.satfinite.e4m3x2.f32).
-func E4M3FromF32(x float32) uint8 { return uint8(E4M3.Encode(float64(x), Even, true)) }
+func E4M3FromF32(x float32) uint8 {
+	if x != x {
+		return 0x7f
+	}
+	u := math.Float32bits(x)
+	return uint8(u>>24&0x80 | narrow(u&0x7fffffff, 3, 7, 0x7e))
+}
 
 // E5M2FromF32 rounds to nearest, ties to even; beyond 57344 it gives 57344, for NaN
 // 0x7f (cvt.rn.satfinite.e5m2x2.f32).
-func E5M2FromF32(x float32) uint8 { return uint8(E5M2.Encode(float64(x), Even, true)) }
+func E5M2FromF32(x float32) uint8 {
+	if x != x {
+		return 0x7f
+	}
+	u := math.Float32bits(x)
+	return uint8(u>>24&0x80 | narrow(u&0x7fffffff, 2, 15, 0x7b))
+}
 
 // E2M1FromF32 rounds to nearest, ties to even; beyond 6, and for NaN, it gives 6
 // (cvt.rn.satfinite.e2m1x2.f32).
-func E2M1FromF32(x float32) uint8 { return uint8(E2M1.Encode(float64(x), Even, true)) }
+func E2M1FromF32(x float32) uint8 {
+	if x != x {
+		return 7
+	}
+	u := math.Float32bits(x)
+	return uint8(u>>28&8 | narrow(u&0x7fffffff, 1, 1, 7))
+}
+
+// narrow rounds the magnitude u of a binary32 to a format of the given mantissa
+// bits and exponent bias, to nearest even, and stops at top.
+func narrow(u uint32, mantissa uint, bias, top uint32) uint32 {
+	if u < (128-bias)<<23 {
+		// The unit in the last place of magic is that of the format's subnormals.
+		magic := (151 - bias - uint32(mantissa)) << 23
+		return math.Float32bits(math.Float32frombits(u)+math.Float32frombits(magic)) - magic
+	}
+	shift := 23 - mantissa
+	rounded := u - (127-bias)<<23 + 1<<(shift-1) - 1 + u>>shift&1
+	return min(rounded>>shift, top)
+}
