@@ -64,15 +64,24 @@ func (p *Problem) vectors(t *family.Tensor, lo, hi int, across bool) [][]float64
 	return out
 }
 
-// dot returns the sum of products and the root of the sum of their squares.
+// dot returns the sum of products and the root of the sum of their squares. Two chains
+// of additions keep the processor busy.
 func dot(x, y []float64) (sum, root float64) {
-	var squares float64
-	for k, a := range x {
-		t := a * y[k]
-		sum += t
-		squares += t * t
+	var sum0, sum1, square0, square1 float64
+	y = y[:len(x)]
+	for k := 0; k+1 < len(x); k += 2 {
+		t, u := x[k]*y[k], x[k+1]*y[k+1]
+		sum0 += t
+		sum1 += u
+		square0 += t * t
+		square1 += u * u
 	}
-	return sum, math.Sqrt(squares)
+	if n := len(x); n%2 == 1 {
+		t := x[n-1] * y[n-1]
+		sum0 += t
+		square0 += t * t
+	}
+	return sum0 + sum1, math.Sqrt(square0 + square1)
 }
 
 // end applies the epilogue to one sum.
