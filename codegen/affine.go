@@ -1,0 +1,172 @@
+package codegen
+
+import (
+	"slices"
+
+	"github.com/kgen-dev/kgen/ir"
+)
+
+// affine is an integer that depends linearly on scalar values and on a tile
+// element's position: c + sum of k*v over terms + sum of axis[d] * index along d.
+type affine struct {
+	c     int64
+	terms []term  // by ascending ID, no zero factors
+	axis  []int64 // one factor for each axis of the tile; none for a scalar
+}
+
+type term struct {
+	v *ir.Value
+	k int64
+}
+
+func (a affine) plus(b affine, factor int64) affine {
+	r := affine{c: a.c + factor*b.c, axis: slices.Clone(a.axis)}
+	for d, k := range b.axis {
+		if d >= len(r.axis) {
+			r.axis = append(r.axis, 0)
+		}
+		r.axis[d] += factor * k
+	}
+	i := 0
+	for _, t := range b.terms {
+		for i < len(a.terms) && a.terms[i].v.ID < t.v.ID {
+			r.terms = append(r.terms, a.terms[i])
+			i++
+		}
+		k := factor * t.k
+		if i < len(a.terms) && a.terms[i].v == t.v {
+			k += a.terms[i].k
+			i++
+		}
+		if k != 0 {
+			r.terms = append(r.terms, term{t.v, k})
+		}
+	}
+	r.terms = append(r.terms, a.terms[i:]...)
+	return r
+}
+
+func (a affine) times(n int64) affine {
+	if n == 0 {
+		return affine{axis: make([]int64, len(a.axis))}
+	}
+	return affine{axis: make([]int64, len(a.axis))}.plus(a, n)
+}
+
+// constant tells whether a is one number.
+func (a affine) constant() bool {
+	return len(a.terms) == 0 && !slices.ContainsFunc(a.axis, func(k int64) bool { return k != 0 })
+}
+
+// factor is v's factor in a.
+func (a affine) factor(v *ir.Value) int64 {
+	for _, t := range a.terms {
+		if t.v == v {
+			return t.k
+		}
+	}
+	return 0
+}
+
+// without is a with v's term removed.
+func (a affine) without(v *ir.Value) affine {
+	a.terms = slices.DeleteFunc(slices.Clone(a.terms), func(t term) bool { return t.v == v })
+	return a
+}
+
+// least is a lower bound of a over a tile of the given shape, as a scalar.
+func (a affine) least(shape []int) affine { return a.bound(shape, -1) }
+
+// most is an upper bound likewise.
+func (a affine) most(shape []int) affine { return a.bound(shape, 1) }
+
+func (a affine) bound(shape []int, sign int64) affine {
+	r := affine{c: a.c, terms: a.terms}
+	for d, k := range a.axis {
+		if k*sign > 0 {
+			r.c += k * int64(shape[d]-1)
+		}
+	}
+	return r
+}
+
+// affineOf describes an i32 value; a scalar that is nothing better is a term of
+// its own. ok is false for a tile that is not linear in its indices.
+func affineOf(v *ir.Value) (a affine, ok bool) {
+	if v.Type.Elem != ir.I32 {
+		return a, false
+	}
+	if o := v.Def; o != nil {
+		if a, ok = affineOp(v, o); ok {
+			return a, true
+		}
+	}
+	if v.Type.IsScalar() {
+		return affine{terms: []term{{v, 1}}}, true
+	}
+	return a, false
+}
+
+func affineOp(v *ir.Value, o *ir.Op) (a affine, ok bool) {
+	rank := v.Type.Rank()
+	switch o.Code {
+	case ir.OpConst:
+		return affine{c: o.Int, axis: make([]int64, rank)}, true
+	case ir.OpIota:
+		a = affine{axis: make([]int64, rank)}
+		a.axis[o.Axis] = 1
+		return a, true
+	case ir.OpAdd, ir.OpSub, ir.OpMul:
+		return affineBinary(o)
+	case ir.OpSplat, ir.OpBroadcast:
+		if a, ok = affineOf(o.Args[0]); ok {
+			a.axis = slices.Clone(a.axis)
+			for len(a.axis) < rank {
+				a.axis = append(a.axis, 0)
+			}
+		}
+		return a, ok
+	case ir.OpExpand:
+		if a, ok = affineOf(o.Args[0]); ok {
+			a.axis = slices.Insert(slices.Clone(a.axis), o.Axis, 0)
+		}
+		return a, ok
+	}
+	return a, false
+}
+
+func affineBinary(o *ir.Op) (affine, bool) {
+	x, okX := affineOf(o.Args[0])
+	y, okY := affineOf(o.Args[1])
+	if !okX || !okY {
+		return affine{}, false
+	}
+	switch {
+	case o.Code == ir.OpAdd:
+		return x.plus(y, 1), true
+	case o.Code == ir.OpSub:
+		return x.plus(y, -1), true
+	case y.constant():
+		return x.times(y.c), true
+	case x.constant():
+		return y.times(x.c), true
+	}
+	return affine{}, false
+}
+
+// emit appends what computes a, which must be free of tile indices.
+func (e *editor) emit(a affine) *ir.Value {
+	var sum *ir.Value
+	for _, t := range a.terms {
+		v := e.times(t.v, t.k)
+		if sum == nil {
+			sum = v
+		} else {
+			sum = e.binary(ir.OpAdd, sum, v)
+		}
+	}
+	if sum == nil {
+		return e.int(a.c)
+	}
+	return e.plus(sum, a.c)
+}

@@ -1,0 +1,202 @@
+// Package codegen lowers tile programs to thread programs: staging through shared
+// memory, loops split at their masks, layouts, thread code, clean-up. Printers in
+// codegen/cudac and codegen/ptx turn thread programs into text.
+//
+// No kernel family is known here, and what an architecture can do is asked of the
+// target alone.
+package codegen
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"github.com/kgen-dev/kgen/codegen/cudac"
+	"github.com/kgen-dev/kgen/codegen/ptx"
+	"github.com/kgen-dev/kgen/codegen/simt"
+	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/ir"
+)
+
+// ErrUnsupported is in every error that says a program asks for something the
+// code generator can't do for the target.
+var ErrUnsupported = errors.New("not supported")
+
+// ErrResources is in every error that says a program does not fit the target.
+var ErrResources = errors.New("does not fit the GPU")
+
+// Options are what a compilation may be told beside program and target.
+type Options struct {
+	// Dump, if not nil, gets each kernel after each pass: the pass's name and the
+	// program's text.
+	Dump func(kernel, pass, text string)
+	// Verify checks the program between passes.
+	Verify bool
+}
+
+// Compiled is a program lowered for a target: one module for all its kernels.
+type Compiled struct {
+	Program *ir.Program // as written
+	Staged  []*ir.Kernel
+	Module  *simt.Module
+	Kernels []Kernel
+}
+
+// Kernel is what launching a compiled kernel takes.
+type Kernel struct {
+	Name        string
+	Params      []Param
+	Threads     int // in a block, along x
+	SharedBytes int // dynamic shared memory; 0 when it is static
+	Space       []ir.Expr
+	Assume      []Assumption
+}
+
+// Assumption is something a launch must check of its arguments.
+type Assumption struct {
+	Kind   ir.AssumeKind
+	Arg    int // parameter of the kernel
+	Dim    int
+	Lo, Hi int64
+}
+
+// InternalError is a bug of kgen: a pass that panicked or broke its program.
+type InternalError struct {
+	Pass   string
+	Kernel string
+	IR     string // the kernel before the pass
+	Cause  error
+	Stack  []byte
+}
+
+func (e *InternalError) Error() string {
+	return fmt.Sprintf("bug in kgen: pass %s of kernel %s: %v", e.Pass, e.Kernel, e.Cause)
+}
+
+func (e *InternalError) Unwrap() error { return e.Cause }
+
+// Compile lowers a program for a GPU. The program is not changed. An error is the
+// program's fault (ErrUnsupported, ErrResources, a verifier's) or an InternalError.
+func Compile(p *ir.Program, gpu *target.GPU, o Options) (*Compiled, error) {
+	if err := ir.Verify(p); err != nil {
+		return nil, err
+	}
+	c := &Compiled{Program: p, Module: &simt.Module{Arch: archOf(gpu), SM: gpu.CC.SM()}}
+	for _, k := range p.Kernels {
+		if err := c.kernel(k, gpu, o); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// archOf is the target to compile for: what is specific to one architecture is asked
+// for only where the lowering uses it.
+func archOf(gpu *target.GPU) string { return fmt.Sprintf("sm_%d", gpu.CC.SM()) }
+
+func (c *Compiled) kernel(k *ir.Kernel, gpu *target.GPU, o Options) error {
+	if w := k.Hints.Warps; w > 32 || w&(w-1) != 0 {
+		return fmt.Errorf("kernel %s: %d warps: want a power of two up to 32", k.Name, w)
+	}
+	s := &state{kernel: k.Clone(), machine: &machine{sm: gpu.CC.SM()}}
+	for _, p := range pipeline {
+		if err := s.run(p, o); err != nil {
+			return err
+		}
+	}
+	if most := gpu.Limits().SharedPerBlock; s.thread.Shared > most {
+		return fmt.Errorf("kernel %s: %d bytes of shared memory: %w: want at most %d", k.Name, s.thread.Shared, ErrResources, most)
+	}
+	out := Kernel{Name: k.Name, Params: s.params, Threads: s.thread.Threads}
+	if s.thread.Dynamic {
+		out.SharedBytes = s.thread.Shared
+	}
+	for _, a := range k.Space {
+		out.Space = append(out.Space, a.Count)
+	}
+	for _, a := range k.Assume {
+		for i, p := range k.Params {
+			if p == a.Param {
+				out.Assume = append(out.Assume, Assumption{Kind: a.Kind, Arg: i, Dim: a.Dim, Lo: a.Lo, Hi: a.Hi})
+			}
+		}
+	}
+	c.Staged = append(c.Staged, s.kernel)
+	c.Module.Kernels = append(c.Module.Kernels, s.thread)
+	c.Kernels = append(c.Kernels, out)
+	return nil
+}
+
+// state is a kernel on its way through the pipeline.
+type state struct {
+	kernel  *ir.Kernel
+	machine *machine
+	thread  *simt.Kernel
+	params  []Param
+}
+
+// text is the kernel as it stands.
+func (s *state) text() string {
+	if s.thread != nil {
+		return s.thread.String()
+	}
+	return s.kernel.String()
+}
+
+// run applies a pass, verifies and dumps its result, and turns a panic into an
+// InternalError.
+func (s *state) run(p pass, o Options) (err error) {
+	var before string
+	if o.Verify {
+		before = s.text()
+	}
+	name := s.kernel.Name
+	defer func() {
+		if r := recover(); r != nil {
+			err = &InternalError{Pass: p.name, Kernel: name, IR: before, Cause: fmt.Errorf("%v", r), Stack: debug.Stack()}
+		}
+	}()
+	if err := p.apply(s); err != nil {
+		return err
+	}
+	if o.Dump != nil {
+		o.Dump(name, p.name, s.text())
+	}
+	if !o.Verify {
+		return nil
+	}
+	if err := s.verify(); err != nil {
+		return &InternalError{Pass: p.name, Kernel: name, IR: before, Cause: err}
+	}
+	return nil
+}
+
+func (s *state) verify() error {
+	if s.thread != nil {
+		return simt.Verify(s.thread)
+	}
+	return ir.VerifyKernel(s.kernel)
+}
+
+// PTX prints the module as PTX of the lowest version its instructions need.
+func (c *Compiled) PTX() (string, error) {
+	m, err := ptx.FromSIMT(c.Module)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	if err := ptx.Print(&b, m); err != nil {
+		return "", err
+	}
+	return b.String(), nil
+}
+
+// CUDA prints the module as CUDA C that includes nothing.
+func (c *Compiled) CUDA() (string, error) {
+	s, err := cudac.Print(c.Module)
+	if err != nil {
+		return "", err
+	}
+	return s.Text, nil
+}

@@ -1,0 +1,492 @@
+package codegen
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kgen-dev/kgen/ir"
+	"github.com/kgen-dev/kgen/ir/layout"
+)
+
+// layouts decides which thread holds which element of every tile.
+//
+// Dots, reductions and stores anchor the choice: they want their operands in
+// certain layouts. Everything that costs little to make in any layout (constants,
+// index tiles, broadcasts, loads, reads of shared buffers, arithmetic on those
+// alone) is made when it is asked for, in the layout asked for, at the place where
+// it stood: nothing cheap is ever converted. Arithmetic on a tile that has a layout
+// follows it. Where a tile with a layout is wanted in another one, a conversion is
+// put behind its definition, so outside loops when the tile is.
+func layouts(k *ir.Kernel, m *machine) error {
+	c := &chooser{k: k, m: m, f: newFacts(k), users: usersOf(k.Body), known: map[*ir.Value]*versions{}, warps: max(k.Hints.Warps, 1)}
+	body := c.open(k.Body, nil)
+	body.close()
+	return c.err
+}
+
+// chooser is the state of the pass.
+type chooser struct {
+	k     *ir.Kernel
+	m     *machine
+	f     *facts
+	users users
+	warps int
+	known map[*ir.Value]*versions
+	err   error
+}
+
+// versions is what is known of one tile value of the program being rewritten.
+type versions struct {
+	v     *ir.Value
+	at    *slot // where what makes it in a layout goes
+	lazy  bool  // made when asked for
+	open  bool  // a loop's carried value whose layout the body will decide
+	forms []form
+}
+
+// form is the value in one layout.
+type form struct {
+	l *layout.Layout
+	v *ir.Value
+}
+
+// slot collects the operations that replace one operation.
+type slot struct{ ops []*ir.Op }
+
+func (c *chooser) fail(o *ir.Op, format string, args ...any) {
+	if c.err == nil {
+		c.err = fmt.Errorf("%s: %s: %w: %w", o.Pos, o.Code, ErrUnsupported, fmt.Errorf(format, args...))
+	}
+}
+
+// opened is a region whose operations are being replaced.
+type opened struct {
+	r     *ir.Region
+	slots []*slot
+}
+
+// open rewrites a region's operations. enter gets the slot before the first.
+// Until close, more may still be asked of its values.
+func (c *chooser) open(r *ir.Region, enter func(*slot)) *opened {
+	first := &slot{}
+	n := &opened{r: r, slots: make([]*slot, 0, len(r.Ops)+1)}
+	n.slots = append(n.slots, first)
+	if enter != nil {
+		enter(first)
+	}
+	for _, o := range r.Ops {
+		s := &slot{}
+		n.slots = append(n.slots, s)
+		c.op(o, s)
+	}
+	return n
+}
+
+// close puts the region together again.
+func (n *opened) close() {
+	n.r.Ops = nil
+	for _, s := range n.slots {
+		n.r.Ops = append(n.r.Ops, s.ops...)
+	}
+}
+
+// op rewrites one operation into s, or notes it for later.
+func (c *chooser) op(o *ir.Op, s *slot) {
+	switch o.Code {
+	case ir.OpFor:
+		c.loop(o, s)
+	case ir.OpIf:
+		c.branch(o, s)
+	case ir.OpDot:
+		c.dot(o, s)
+	case ir.OpReduce, ir.OpScan:
+		c.reduce(o, s)
+	case ir.OpStore, ir.OpAtomic:
+		c.store(o, s)
+	case ir.OpWrite:
+		c.write(o, s)
+	case ir.OpYield:
+		s.ops = append(s.ops, o) // its operands are asked for by the loop or branch
+	default:
+		c.plain(o, s)
+	}
+}
+
+// plain handles operations without a layout of their own.
+func (c *chooser) plain(o *ir.Op, s *slot) {
+	if len(o.Results) == 0 || !o.Result().Type.IsTile() {
+		s.ops = append(s.ops, o)
+		return
+	}
+	lead := c.lead(o)
+	for _, r := range o.Results {
+		c.known[r] = &versions{v: r, at: s, lazy: true}
+	}
+	if lead != nil {
+		c.want(o.Result(), lead)
+	}
+}
+
+// lead is the layout that an operation takes from its operands: the one that is
+// most costly to leave.
+func (c *chooser) lead(o *ir.Op) *layout.Layout {
+	if !o.Code.Info().Elementwise && o.Code != ir.OpTranspose && o.Code != ir.OpRandom16 {
+		return nil
+	}
+	var best *layout.Layout
+	bytes := 0
+	for _, a := range o.Args {
+		if l := c.natural(a); l != nil {
+			if n := a.Type.Elements() * a.Type.Elem.Bits(); n > bytes {
+				best, bytes = l, n
+			}
+		}
+	}
+	if best != nil && o.Code == ir.OpTranspose {
+		t, err := best.Transpose(o.Perm)
+		if err != nil {
+			return nil
+		}
+		return t
+	}
+	return best
+}
+
+// natural is the layout in which a tile exists, nil where it can be had in any.
+func (c *chooser) natural(v *ir.Value) *layout.Layout {
+	k := c.known[v]
+	if k == nil || len(k.forms) == 0 || k.lazy && cheap(v.Def) {
+		return nil
+	}
+	return k.forms[0].l
+}
+
+// cheap tells whether making the tile again costs no more than converting it.
+func cheap(o *ir.Op) bool {
+	switch o.Code {
+	case ir.OpConst, ir.OpIota, ir.OpSplat, ir.OpBroadcast, ir.OpExpand, ir.OpRead:
+		return true
+	}
+	return false
+}
+
+// want returns v in layout l.
+func (c *chooser) want(v *ir.Value, l *layout.Layout) *ir.Value {
+	k := c.known[v]
+	if k == nil {
+		return v // a scalar or a view
+	}
+	for _, f := range k.forms {
+		if f.l.Equal(l) {
+			return f.v
+		}
+	}
+	if k.open {
+		k.open = false
+		v.Type.Layout = l
+		k.forms = append(k.forms, form{l, v})
+		return v
+	}
+	if k.lazy && (len(k.forms) == 0 || c.remake(v.Def, k.forms[0].l, l)) {
+		return c.make(k, l)
+	}
+	from := k.forms[0]
+	o := &ir.Op{Code: ir.OpConvert, Args: []*ir.Value{from.v}, Pos: posOf(v)}
+	return c.emit(k, o, l)
+}
+
+func posOf(v *ir.Value) ir.Pos {
+	if v.Def != nil {
+		return v.Def.Pos
+	}
+	return ir.Pos{}
+}
+
+// remake tells whether a lazy tile that exists in one layout is made anew in
+// another rather than converted.
+func (c *chooser) remake(o *ir.Op, have, want *layout.Layout) bool {
+	if cheap(o) {
+		return true
+	}
+	if o.Code == ir.OpLoad {
+		return layout.Convert(have, want).Kind == layout.Memory && o.Result().Type.Rank() < 2
+	}
+	if !o.Code.Info().Elementwise {
+		return false
+	}
+	for _, a := range o.Args {
+		if k := c.known[a]; k != nil && !(k.lazy && c.remake(a.Def, have, want)) {
+			return false
+		}
+	}
+	return true
+}
+
+// emit puts o, which makes k's value in layout l, where the value stood.
+func (c *chooser) emit(k *versions, o *ir.Op, l *layout.Layout) *ir.Value {
+	w := k.v
+	if len(k.forms) > 0 {
+		w = c.k.NewValue(k.v.Name, k.v.Type)
+	}
+	w.Type.Layout = l
+	w.Def, w.Index = o, 0
+	o.Results = []*ir.Value{w}
+	k.at.ops = append(k.at.ops, o)
+	k.forms = append(k.forms, form{l, w})
+	return w
+}
+
+// make emits the operation of a lazy value in layout l.
+func (c *chooser) make(k *versions, l *layout.Layout) *ir.Value {
+	o := k.v.Def
+	n := &ir.Op{Code: o.Code, Given: o.Given, Attrs: o.Attrs, Pos: o.Pos, Args: slices.Clone(o.Args)}
+	if o.Code == ir.OpSplit {
+		c.fail(o, "no layout is chosen for it yet")
+		return k.v
+	}
+	for i, a := range o.Args {
+		if !a.Type.IsTile() {
+			continue
+		}
+		al, err := c.operandLayout(o, i, l)
+		if err != nil {
+			c.fail(o, "%w", err)
+			return k.v
+		}
+		n.Args[i] = c.want(a, al)
+	}
+	return c.emit(k, n, l)
+}
+
+// operandLayout is the layout in which operand i of o serves to make o's result
+// in layout l.
+func (c *chooser) operandLayout(o *ir.Op, i int, l *layout.Layout) (*layout.Layout, error) {
+	a := o.Args[i].Type
+	switch o.Code {
+	case ir.OpBroadcast:
+		for d, n := range a.Shape {
+			if n == 1 && l.Extent(d) > 1 {
+				l = l.Slice(d).Expand(d)
+			}
+		}
+		return l, nil
+	case ir.OpExpand:
+		return l.Slice(o.Axis), nil
+	case ir.OpTranspose:
+		inverse := make([]int, len(o.Perm))
+		for d, p := range o.Perm {
+			inverse[p] = d
+		}
+		return l.Transpose(inverse)
+	case ir.OpReshape:
+		return l.Reshape(a.Shape)
+	case ir.OpJoin:
+		return l.Slice(len(a.Shape)), nil
+	case ir.OpLoad:
+		if len(a.Shape) == 1 && l.Rank() > 1 { // row numbers
+			for l.Rank() > 1 {
+				l = l.Slice(1)
+			}
+		}
+	}
+	return l, nil
+}
+
+// anyLayout is where a tile goes that nothing asks for in a layout: spread for
+// wide accesses by the loads it is made of.
+func (c *chooser) anyLayout(v *ir.Value) *layout.Layout {
+	if l := c.natural(v); l != nil {
+		return l
+	}
+	order, vector := c.spread(v, map[*ir.Value]bool{})
+	if order == nil {
+		order = rowMajor(v.Type.Rank())
+		vector = max(1, 128/v.Type.Elem.Bits())
+	}
+	return c.blocked(v.Type.Shape, order, vector)
+}
+
+func rowMajor(rank int) []int {
+	order := make([]int, rank)
+	for i := range order {
+		order[i] = rank - 1 - i
+	}
+	return order
+}
+
+// blocked spreads a tile over the block, with no more elements in a run than each
+// thread has.
+func (c *chooser) blocked(shape, order []int, vector int) *layout.Layout {
+	n := 1
+	for _, s := range shape {
+		n *= s
+	}
+	for vector > 1 && vector*32*c.warps > n {
+		vector /= 2
+	}
+	l, err := layout.Blocked(shape, order, vector, c.warps)
+	if err != nil {
+		if c.err == nil {
+			c.err = fmt.Errorf("%w: %w", ErrUnsupported, err)
+		}
+		l, _ = layout.Replicated([]int{1}, 1)
+	}
+	return l
+}
+
+// spread finds the order of axes and the vector width of the widest load of v's
+// own shape that v is made of; nil if there is none.
+func (c *chooser) spread(v *ir.Value, seen map[*ir.Value]bool) (order []int, vector int) {
+	k := c.known[v]
+	if k == nil || !k.lazy || seen[v] {
+		return nil, 0
+	}
+	seen[v] = true
+	o := v.Def
+	if o.Code == ir.OpLoad {
+		return c.accessOrder(accessOf(o, v.Type.Shape))
+	}
+	if !o.Code.Info().Elementwise {
+		return nil, 0
+	}
+	for _, a := range o.Args {
+		if ao, av := c.spread(a, seen); av > vector {
+			order, vector = ao, av
+		}
+	}
+	return order, vector
+}
+
+// accessOrder is the order of a tile's axes with the contiguous one first, and how
+// many of its elements 16 bytes at most hold.
+func (c *chooser) accessOrder(a access) (order []int, vector int) {
+	order = rowMajor(len(a.shape))
+	if axis := c.f.contiguous(a); axis >= 0 {
+		order = slices.DeleteFunc(order, func(d int) bool { return d == axis })
+		order = slices.Insert(order, 0, axis)
+	}
+	return order, c.f.vector(a, 16)
+}
+
+// loop rewrites a loop. A carried value takes the layout in which the body first
+// needs it.
+func (c *chooser) loop(o *ir.Op, s *slot) {
+	body := o.Regions[0]
+	in := c.open(body, func(first *slot) {
+		for _, p := range body.Params {
+			if p.Type.IsTile() {
+				c.known[p] = &versions{v: p, at: first, open: true}
+			}
+		}
+	})
+	yield := body.Yield()
+	for i, p := range body.Params[1:] {
+		if !p.Type.IsTile() {
+			continue
+		}
+		l := c.natural(p)
+		if l == nil {
+			l = c.anyLayout(yield.Args[i])
+			c.want(p, l)
+		}
+		yield.Args[i] = c.want(yield.Args[i], l)
+		o.Args[3+i] = c.want(o.Args[3+i], l)
+		c.define(o.Results[i], l, s)
+	}
+	in.close()
+	s.ops = append([]*ir.Op{o}, s.ops...)
+}
+
+// define notes that an operation in slot s gives v in layout l.
+func (c *chooser) define(v *ir.Value, l *layout.Layout, s *slot) {
+	v.Type.Layout = l
+	c.known[v] = &versions{v: v, at: s, forms: []form{{l, v}}}
+}
+
+func (c *chooser) branch(o *ir.Op, s *slot) {
+	var in []*opened
+	for _, r := range o.Regions {
+		in = append(in, c.open(r, nil))
+	}
+	for i, v := range o.Results {
+		if !v.Type.IsTile() {
+			continue
+		}
+		var l *layout.Layout
+		for _, r := range o.Regions {
+			if l == nil {
+				l = c.natural(r.Yield().Args[i])
+			}
+		}
+		if l == nil {
+			l = c.anyLayout(o.Regions[0].Yield().Args[i])
+		}
+		for _, r := range o.Regions {
+			r.Yield().Args[i] = c.want(r.Yield().Args[i], l)
+		}
+		c.define(v, l, s)
+	}
+	for _, n := range in {
+		n.close()
+	}
+	s.ops = append([]*ir.Op{o}, s.ops...)
+}
+
+func (c *chooser) reduce(o *ir.Op, s *slot) {
+	l := c.anyLayout(o.Args[0])
+	if _, ok := l.Reduce(o.Axis); !ok {
+		l = c.blocked(o.Args[0].Type.Shape, rowMajor(l.Rank()), 1)
+	}
+	o.Args[0] = c.want(o.Args[0], l)
+	s.ops = append(s.ops, o)
+	if o.Code == ir.OpScan {
+		c.define(o.Result(), l, s)
+		return
+	}
+	if o.Result().Type.IsTile() {
+		c.define(o.Result(), l.Slice(o.Axis), s)
+	}
+}
+
+// store picks the layout a tile is stored in: as it is, or spread anew so that
+// accesses are wide, when that makes them at least twice as wide.
+func (c *chooser) store(o *ir.Op, s *slot) {
+	v := o.Operand("value")
+	if !v.Type.IsTile() {
+		s.ops = append(s.ops, o)
+		return
+	}
+	a := accessOf(o, v.Type.Shape)
+	order, vector := c.accessOrder(a)
+	l := c.natural(v)
+	if l == nil || v.Type.Rank() > 1 && l.Contiguous(order[0])*2 <= vector && v.Type.Elements() >= 32*c.warps*vector {
+		l = c.blocked(v.Type.Shape, order, vector)
+	}
+	for i, x := range o.Args {
+		switch {
+		case !x.Type.IsTile():
+		case slices.Equal(x.Type.Shape, v.Type.Shape) && !slices.Contains(a.indices, x):
+			o.Args[i] = c.want(x, l)
+		default: // row numbers
+			rl := l
+			for rl.Rank() > 1 {
+				rl = rl.Slice(1)
+			}
+			o.Args[i] = c.want(x, rl)
+		}
+	}
+	s.ops = append(s.ops, o)
+	if o.Code == ir.OpAtomic {
+		c.define(o.Result(), l, s)
+	}
+}
+
+func (c *chooser) write(o *ir.Op, s *slot) {
+	v := o.Operand("value")
+	for i, x := range o.Args {
+		if x == v {
+			o.Args[i] = c.want(v, c.anyLayout(v))
+		}
+	}
+	s.ops = append(s.ops, o)
+}

@@ -1,0 +1,272 @@
+package codegen
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kgen-dev/kgen/codegen/simt"
+	"github.com/kgen-dev/kgen/ir"
+)
+
+// lowering turns a staged kernel with layouts into a thread program. Tiles become
+// registers, fully unrolled; views become addresses; rings become shared memory.
+type lowering struct {
+	k *ir.Kernel
+	f *facts
+	m *machine
+	b *simt.Builder
+	s *simt.Kernel
+
+	warps   int
+	params  []Param
+	paramAt map[Param]*simt.Value
+
+	scalars map[*ir.Value]*simt.Value
+	tiles   map[*ir.Value]*fragment
+	reads   map[*ir.Value]*ringRead // reads that dots load piece by piece
+	views   map[*ir.Value]*view
+	plan    *sharedPlan
+	users   users
+	dirty   bool // shared memory was accessed since the last barrier
+	err     error
+}
+
+// lower produces the thread program of a kernel.
+func lower(k *ir.Kernel, m *machine) (*simt.Kernel, []Param, error) {
+	warps := max(k.Hints.Warps, 1)
+	s := simt.NewKernel(k.Name, 32*warps)
+	s.MinBlocks, s.MaxRegs = k.Hints.Blocks, k.Hints.MaxRegisters
+	l := &lowering{
+		k: k, f: newFacts(k), m: m, s: s, b: simt.NewBuilder(s), warps: warps, paramAt: map[Param]*simt.Value{},
+		scalars: map[*ir.Value]*simt.Value{}, tiles: map[*ir.Value]*fragment{}, reads: map[*ir.Value]*ringRead{}, views: map[*ir.Value]*view{},
+		users: usersOf(k.Body),
+	}
+	var err error
+	if l.plan, err = planShared(k, l.f, warps); err != nil {
+		return nil, nil, fmt.Errorf("kernel %s: %w", k.Name, err)
+	}
+	s.Shared, s.SharedAlign, s.Dynamic = l.plan.size, l.plan.align, l.plan.size > 48<<10
+	for _, p := range k.Params {
+		l.param(p)
+	}
+	l.tileSpace()
+	l.region(k.Body)
+	return s, l.params, l.err
+}
+
+func (l *lowering) fail(o *ir.Op, format string, args ...any) {
+	if l.err == nil {
+		l.err = fmt.Errorf("%s: %s: %w: %w", o.Pos, o.Code, ErrUnsupported, fmt.Errorf(format, args...))
+	}
+}
+
+// region lowers a region's operations up to its yield and returns that.
+func (l *lowering) region(r *ir.Region) *ir.Op {
+	for _, o := range r.Ops {
+		if l.err != nil {
+			return nil
+		}
+		if o.Code == ir.OpYield {
+			return o
+		}
+		l.op(o)
+	}
+	return nil
+}
+
+// op lowers one operation.
+func (l *lowering) op(o *ir.Op) {
+	l.b.Note(noteOf(o))
+	switch o.Code {
+	case ir.OpDim:
+		l.scalars[o.Result()] = l.viewOf(o.Args[0]).size[o.Axis]()
+	case ir.OpSubview:
+		l.subview(o)
+	case ir.OpFor:
+		l.loop(o)
+	case ir.OpIf:
+		l.branch(o)
+	case ir.OpLoad:
+		l.load(o)
+	case ir.OpStore:
+		l.store(o)
+	case ir.OpDot:
+		l.dot(o)
+	case ir.OpReduce:
+		l.reduce(o)
+	case ir.OpRing:
+	case ir.OpCopy:
+		l.copy(o)
+	case ir.OpCommit:
+		l.commit(o)
+	case ir.OpAcquire:
+		if l.dirty {
+			l.barrier()
+		}
+	case ir.OpWait:
+		l.await(o)
+	case ir.OpRelease:
+		l.dirty = true
+	case ir.OpRead:
+		l.read(o)
+	case ir.OpWrite:
+		l.write(o)
+	case ir.OpBarrier:
+		l.barrier()
+	case ir.OpConvert:
+		l.convert(o)
+	case ir.OpTranspose:
+		l.transpose(o)
+	default:
+		l.value(o)
+	}
+}
+
+// noteOf is the comment that goes with an operation's instructions.
+func noteOf(o *ir.Op) string {
+	switch o.Code {
+	case ir.OpLoad, ir.OpStore, ir.OpDot, ir.OpReduce, ir.OpCopy, ir.OpConvert, ir.OpSelect, ir.OpExp2:
+	default:
+		return ""
+	}
+	name := ""
+	if r := o.Result(); r != nil && r.Name != "" {
+		name = r.Name + " = "
+	}
+	text := name + o.Code.String()
+	switch o.Code {
+	case ir.OpLoad, ir.OpStore, ir.OpCopy:
+		text += " " + o.View().Name
+	}
+	return text
+}
+
+// loop lowers a for. Tiles and scalars it carries become the registers it carries.
+func (l *lowering) loop(o *ir.Op) {
+	body := o.Regions[0]
+	init := make([]*simt.Value, 0, 64)
+	for _, v := range o.Args[3:] {
+		init = append(init, l.registers(v)...)
+	}
+	// What an iteration leaves unordered, the next one meets.
+	dirtyAtEnd := releasesLast(body)
+	l.dirty = l.dirty || dirtyAtEnd
+	results := l.b.For(l.scalar(o.Args[0]), l.scalar(o.Args[1]), l.scalar(o.Args[2]), init, func(i *simt.Value, c []*simt.Value) []*simt.Value {
+		l.scalars[body.Params[0]] = i.Named(nameOr(body.Params[0], "i"))
+		for _, p := range body.Params[1:] {
+			c = l.define(p, c)
+		}
+		yield := l.region(body)
+		if l.err != nil {
+			return init
+		}
+		next := make([]*simt.Value, 0, len(init))
+		for _, v := range yield.Args {
+			next = append(next, l.registers(v)...)
+		}
+		return next
+	})
+	for _, r := range o.Results {
+		results = l.define(r, results)
+	}
+}
+
+// releasesLast tells whether a loop's body ends with shared memory released but no
+// barrier after it.
+func releasesLast(r *ir.Region) bool {
+	dirty := false
+	for _, o := range r.Ops {
+		switch o.Code {
+		case ir.OpRelease, ir.OpConvert, ir.OpReduce:
+			dirty = true
+		case ir.OpWait, ir.OpBarrier:
+			dirty = false
+		case ir.OpFor:
+			dirty = releasesLast(o.Regions[0])
+		}
+	}
+	return dirty
+}
+
+func nameOr(v *ir.Value, name string) string {
+	if v.Name != "" {
+		return v.Name
+	}
+	return name
+}
+
+func (l *lowering) branch(o *ir.Op) {
+	side := func(r *ir.Region) func() []*simt.Value {
+		return func() []*simt.Value {
+			yield := l.region(r)
+			if yield == nil {
+				return nil
+			}
+			var vs []*simt.Value
+			for _, v := range yield.Args {
+				vs = append(vs, l.registers(v)...)
+			}
+			return vs
+		}
+	}
+	results := l.b.If(l.scalar(o.Args[0]), side(o.Regions[0]), side(o.Regions[1]))
+	if l.err != nil {
+		return
+	}
+	for _, r := range o.Results {
+		results = l.define(r, results)
+	}
+	l.dirty = true
+}
+
+// registers are the registers that hold a scalar or a tile.
+func (l *lowering) registers(v *ir.Value) []*simt.Value {
+	if v.Type.IsScalar() {
+		return []*simt.Value{l.scalar(v)}
+	}
+	return l.tile(v).regs
+}
+
+// define takes v's registers from the front of regs and returns the rest.
+func (l *lowering) define(v *ir.Value, regs []*simt.Value) []*simt.Value {
+	if v.Type.IsScalar() {
+		l.scalars[v] = regs[0]
+		if v.Name != "" {
+			regs[0].Named(v.Name)
+		}
+		return regs[1:]
+	}
+	f := newFragment(v.Type)
+	n := f.count()
+	f.regs = slices.Clip(regs[:n])
+	if v.Name != "" {
+		simt.NameGroup(v.Name, f.regs)
+	}
+	l.tiles[v] = f
+	return regs[n:]
+}
+
+func (l *lowering) scalar(v *ir.Value) *simt.Value {
+	if s, ok := l.scalars[v]; ok {
+		return s
+	}
+	panic(fmt.Sprintf("scalar %%%s (%d) is used before it is lowered", v.Name, v.ID))
+}
+
+func (l *lowering) tile(v *ir.Value) *fragment {
+	if f, ok := l.tiles[v]; ok {
+		return f
+	}
+	if r, ok := l.reads[v]; ok {
+		f := l.loadAll(r)
+		l.tiles[v] = f
+		return f
+	}
+	panic(fmt.Sprintf("tile %%%s (%d) is used before it is lowered", v.Name, v.ID))
+}
+
+// barrier makes all warps meet.
+func (l *lowering) barrier() {
+	l.b.Bar(l.b.Const32(0), 0)
+	l.dirty = false
+}

@@ -1,0 +1,260 @@
+package codegen
+
+import (
+	"fmt"
+
+	"github.com/kgen-dev/kgen/codegen/simt"
+	"github.com/kgen-dev/kgen/ir"
+)
+
+// ParamKind says what a parameter of a compiled kernel holds.
+type ParamKind uint8
+
+// The kinds of parameters.
+const (
+	ParamPointer ParamKind = iota // address of a view's first element, 64 bits
+	ParamSize                     // a view's size in one dimension, i32
+	ParamStride                   // a view's stride in one dimension, in elements, i64
+	ParamScalar                   // a scalar, of its own width
+)
+
+// Param is one parameter of a compiled kernel, in the order they are passed. Only
+// what the kernel uses is passed.
+type Param struct {
+	Kind ParamKind
+	Arg  int     // which of the tile program's parameters it comes from
+	Dim  int     // ParamSize, ParamStride
+	Elem ir.Elem // element of the view, or type of the scalar
+}
+
+// view is a view in registers.
+type view struct {
+	elem   ir.Elem
+	base   func() *simt.Value   // Ptr
+	size   []func() *simt.Value // I32
+	stride []stride
+}
+
+// stride is a stride in elements: a known number, or a parameter.
+type stride struct {
+	known int64              // 0 where it is not
+	wide  func() *simt.Value // I64
+}
+
+// param declares what a tile program's parameter becomes. Values are made on
+// first use, so that unused sizes and strides are not passed.
+func (l *lowering) param(p *ir.Value) {
+	arg := -1
+	for i, q := range l.k.Params {
+		if q == p {
+			arg = i
+		}
+	}
+	if p.Type.IsScalar() {
+		l.scalars[p] = l.passed(Param{Kind: ParamScalar, Arg: arg, Elem: p.Type.Elem}, p.Name)
+		return
+	}
+	v := &view{elem: p.Type.Elem}
+	v.base = func() *simt.Value { return l.passed(Param{Kind: ParamPointer, Arg: arg, Elem: v.elem}, p.Name) }
+	for d, dim := range p.Type.Dims {
+		v.size = append(v.size, func() *simt.Value { return l.sizeOf(arg, d, dim) })
+		s := stride{known: l.f.stride(p, d)}
+		s.wide = func() *simt.Value {
+			if s.known != 0 {
+				return l.b.Const64(s.known)
+			}
+			return l.passed(Param{Kind: ParamStride, Arg: arg, Dim: d, Elem: v.elem}, fmt.Sprintf("%s_stride%d", p.Name, d))
+		}
+		v.stride = append(v.stride, s)
+	}
+	l.views[p] = v
+}
+
+// sizeOf is a view's size: a constant, or a parameter shared by all views with the
+// same symbol.
+func (l *lowering) sizeOf(arg, d int, dim ir.Dim) *simt.Value {
+	if dim.Sym == "" {
+		if dim.Size > 0 {
+			return l.b.Const32(dim.Size)
+		}
+		return l.passed(Param{Kind: ParamSize, Arg: arg, Dim: d}, fmt.Sprintf("%s_size%d", l.k.Params[arg].Name, d))
+	}
+	return l.symbol(dim.Sym)
+}
+
+// symbol is the value of a size symbol.
+func (l *lowering) symbol(name string) *simt.Value {
+	for i, p := range l.k.Params {
+		if p.Type.IsScalar() {
+			if p.Name == name {
+				return l.scalars[p]
+			}
+			continue
+		}
+		for d, dim := range p.Type.Dims {
+			if dim.Sym == name {
+				return l.passed(Param{Kind: ParamSize, Arg: i, Dim: d}, name)
+			}
+		}
+	}
+	panic(fmt.Sprintf("size %s: no parameter has it", name))
+}
+
+// passed returns the value of a parameter of the thread program, declaring it at
+// first use.
+func (l *lowering) passed(p Param, name string) *simt.Value {
+	if v, ok := l.paramAt[p]; ok {
+		return v
+	}
+	q := simt.Param{Name: name}
+	switch p.Kind {
+	case ParamPointer:
+		q.Type, q.Elem = simt.Ptr, elementType(p.Elem)
+		q.Align = int(l.f.pointerAlign(l.k.Params[p.Arg]))
+		q.Const = !l.writes(l.k.Body, l.k.Params[p.Arg])
+	case ParamSize:
+		q.Type = simt.I32
+	case ParamStride:
+		q.Type = simt.I64
+	case ParamScalar:
+		q.Type = elementType(p.Elem)
+	}
+	l.params = append(l.params, p)
+	v := l.b.Param(l.b.AddParam(q))
+	l.paramAt[p] = v
+	return v
+}
+
+// writes tells whether a region stores to a view of the parameter.
+func (l *lowering) writes(r *ir.Region, p *ir.Value) bool {
+	for _, o := range r.Ops {
+		if o.Code.Info().Effect&ir.WritesGlobal != 0 {
+			if q, _ := root(o.View()); q == p {
+				return true
+			}
+		}
+		for _, in := range o.Regions {
+			if l.writes(in, p) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (l *lowering) viewOf(v *ir.Value) *view { return l.views[v] }
+
+// subview cuts a view: its base moves, its sizes shrink to the extents.
+func (l *lowering) subview(o *ir.Op) {
+	from := l.viewOf(o.View())
+	v := &view{elem: from.elem}
+	indices := o.Indices()
+	base := l.offset(from, indices)
+	v.base = func() *simt.Value { return base }
+	for i, d := range o.Dims {
+		left := l.b.Sub(from.size[d](), l.scalar(indices[d]))
+		size := l.b.Max(l.b.Min(left, l.scalar(o.Operands("extents")[i])), l.b.Const32(0))
+		v.size = append(v.size, func() *simt.Value { return size })
+		v.stride = append(v.stride, from.stride[d])
+	}
+	l.views[o.Result()] = v
+}
+
+// offset is the address of the element at the scalar indices (tiles count as 0).
+func (l *lowering) offset(v *view, indices []*ir.Value) *simt.Value {
+	p := v.base()
+	size := int64(v.elem.Bits() / 8)
+	for d, i := range indices {
+		if i.Type.IsTile() {
+			continue
+		}
+		x := l.scalar(i)
+		if x.IsInt(0) {
+			continue
+		}
+		s := v.stride[d]
+		switch {
+		case s.known != 0 && s.known*size < 1<<31:
+			p = l.b.MadWide(x, l.b.Const32(int(s.known*size)), p)
+		default:
+			p = l.b.Add(p, l.b.Mul(l.b.Sext(x, simt.I64), l.b.Mul(s.wide(), l.b.Const64(size))))
+		}
+	}
+	return p
+}
+
+// tileSpace computes the tile-space variables from the block's number.
+func (l *lowering) tileSpace() {
+	b := l.b
+	axes := l.k.Space
+	if len(axes) == 0 {
+		return
+	}
+	id := b.Special(simt.CtaX)
+	counts := make([]*simt.Value, len(axes))
+	for i, a := range axes {
+		counts[i] = l.expr(a.Count)
+	}
+	at := make([]*simt.Value, len(axes))
+	first := 0
+	grouped := l.k.Order.Group > 1 && len(axes) > 1
+	if grouped {
+		first = 2
+	}
+	for i := len(axes) - 1; i >= first; i-- {
+		if i == 0 {
+			at[i] = id
+			break
+		}
+		at[i] = b.RemU(id, counts[i])
+		id = b.DivU(id, counts[i])
+	}
+	if grouped {
+		at[0], at[1] = l.grouped(id, counts[0], counts[1])
+	}
+	for _, r := range l.k.Order.Reversed {
+		at[r] = b.Sub(b.Sub(counts[r], b.Const32(1)), at[r])
+	}
+	for i, a := range axes {
+		l.scalars[a.Var] = at[i].Named(a.Var.Name)
+	}
+}
+
+// grouped walks axis 0 in groups of Order.Group rows, each under all of axis 1, so
+// that blocks that run together share columns.
+func (l *lowering) grouped(id, rows, cols *simt.Value) (i, j *simt.Value) {
+	b := l.b
+	group := b.Const32(l.k.Order.Group)
+	width := b.Mul(group, cols)
+	first := b.Mul(b.DivU(id, width), group)
+	size := b.Min(b.Sub(rows, first), group)
+	in := b.RemU(id, width)
+	return b.Add(first, b.RemU(in, size)), b.DivU(in, size)
+}
+
+// expr computes a size expression.
+func (l *lowering) expr(e ir.Expr) *simt.Value {
+	b := l.b
+	switch e.Op {
+	case ir.ExprConst:
+		return b.Const32(int(e.Val))
+	case ir.ExprSym:
+		return l.symbol(e.Name)
+	}
+	x, y := l.expr(*e.X), l.expr(*e.Y)
+	switch e.Op {
+	case ir.ExprAdd:
+		return b.Add(x, y)
+	case ir.ExprSub:
+		return b.Sub(x, y)
+	case ir.ExprMul:
+		return b.Mul(x, y)
+	case ir.ExprDiv:
+		return b.DivU(x, y)
+	case ir.ExprCeilDiv:
+		return b.DivU(b.Add(x, b.Sub(y, b.Const32(1))), y)
+	case ir.ExprMin:
+		return b.Min(x, y)
+	}
+	return b.Max(x, y)
+}

@@ -1,0 +1,27 @@
+package codegen
+
+// pass is a step of the pipeline.
+type pass struct {
+	name  string
+	apply func(*state) error
+}
+
+// pipeline is every step from a tile program to a thread program, in order.
+var pipeline = []pass{
+	{"stage", func(s *state) error { stage(s.kernel); return nil }},
+	{"peel", func(s *state) error { peel(s.kernel); return nil }},
+	{"layouts", func(s *state) error { return layouts(s.kernel, s.machine) }},
+	{"lower", func(s *state) (err error) {
+		s.thread, s.params, err = lower(s.kernel, s.machine)
+		return err
+	}},
+}
+
+// order says which pass must come before which, and why; a test holds the pipeline
+// to it.
+var order = []struct{ before, after, why string }{
+	{"stage", "peel", "a loop split before it is pipelined would drain its ring at the split"},
+	{"stage", "layouts", "a read of shared memory takes the layout its dot wants; a load would not"},
+	{"peel", "layouts", "masks that are proved away need no layout"},
+	{"layouts", "lower", "registers are numbered by layouts"},
+}

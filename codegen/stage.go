@@ -1,0 +1,255 @@
+package codegen
+
+import (
+	"slices"
+
+	"github.com/kgen-dev/kgen/ir"
+)
+
+// stage moves what dots multiply into shared memory: a load that only dots use
+// (perhaps transposed) becomes an asynchronous copy into a ring of shared
+// buffers and a read of the buffer. In a loop the copies run ahead as far as the
+// ring is deep.
+//
+// Loads with the same first consumer share a group. A group is refilled after
+// the first wait that follows its release, since a wait is a barrier: of an
+// attention loop with rings K and V, the next K is copied while the softmax and
+// the second dot run, even with one buffer each. How many later groups a wait may
+// leave in flight is found by playing the order of commits through.
+func stage(k *ir.Kernel) {
+	s := &stager{k: k, users: usersOf(k.Body)}
+	s.region(k.Body)
+}
+
+type stager struct {
+	k     *ir.Kernel
+	users users
+}
+
+// staged is one load on its way through shared memory.
+type staged struct {
+	load        *ir.Op
+	chain       []*ir.Op // transposes of it
+	first, last int      // operations of the region that use it first and last
+	ring        *ir.Value
+}
+
+// group is loads that are waited for together.
+type group struct {
+	loads []*staged
+	first int
+	last  int
+	after int // the group whose wait lets this one be refilled
+	ahead int // how many iterations ahead it is refilled
+	bare  bool
+}
+
+func (s *stager) region(r *ir.Region) {
+	found := s.find(r)
+	e := &editor{k: s.k}
+	for i, o := range r.Ops {
+		e.pos = o.Pos
+		if st := owner(found, o); st != nil {
+			if st.load == o {
+				s.fill(e, st)
+			}
+			continue
+		}
+		for _, st := range found {
+			if st.first == i && !s.keptShared(st, o) {
+				s.fetch(e, st)
+			}
+		}
+		s.nested(e, o, found, i)
+	}
+	r.Ops = e.ops
+}
+
+// nested emits an operation that stays, and what its regions become.
+func (s *stager) nested(e *editor, o *ir.Op, found []*staged, i int) {
+	if o.Code != ir.OpFor {
+		for _, r := range o.Regions {
+			s.region(r)
+		}
+		e.ops = append(e.ops, o)
+		return
+	}
+	var kept []*staged
+	for _, st := range found {
+		if st.first == i && s.keptShared(st, o) {
+			kept = append(kept, st)
+			s.readIn(st, o)
+		}
+	}
+	before := func() {
+		for _, st := range kept {
+			s.await(e, st)
+		}
+	}
+	s.loop(e, o, before)
+}
+
+// find lists the loads of the region's own operations that go through shared
+// memory, with their places.
+func (s *stager) find(r *ir.Region) []*staged {
+	var found []*staged
+	for _, o := range r.Ops {
+		if o.Code != ir.OpLoad || o.Operand("mask") != nil || o.Operand("fill") != nil || o.Result().Type.Rank() != 2 {
+			continue
+		}
+		st := &staged{load: o, first: -1}
+		if !s.feedsDots(o.Result(), st) {
+			continue
+		}
+		vs := map[*ir.Value]bool{o.Result(): true}
+		for _, t := range st.chain {
+			vs[t.Result()] = true
+		}
+		for i, c := range r.Ops {
+			if c != o && !slices.Contains(st.chain, c) && uses(c, vs) {
+				if st.first < 0 {
+					st.first = i
+				}
+				st.last = i
+			}
+		}
+		found = append(found, st)
+	}
+	return found
+}
+
+// feedsDots tells whether all uses of v are operands of dots, following
+// transposes, which go to st.
+func (s *stager) feedsDots(v *ir.Value, st *staged) bool {
+	if len(s.users[v]) == 0 {
+		return false
+	}
+	for _, u := range s.users[v] {
+		switch {
+		case u.Code == ir.OpDot && u.Args[2] != v:
+		case u.Code == ir.OpTranspose && s.feedsDots(u.Result(), st):
+			st.chain = append([]*ir.Op{u}, st.chain...)
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func owner(found []*staged, o *ir.Op) *staged {
+	for _, st := range found {
+		if st.load == o || slices.Contains(st.chain, o) {
+			return st
+		}
+	}
+	return nil
+}
+
+// fill starts the copy of a load that stands outside a pipelined loop.
+func (s *stager) fill(e *editor, st *staged) {
+	st.ring = s.newRing(e, st, 1)
+	zero := e.int(0)
+	s.copy(e, st, zero, nil, nil, nil)
+	e.add(&ir.Op{Code: ir.OpCommit, Args: []*ir.Value{st.ring, zero}})
+}
+
+// fetch waits for such a copy and reads it.
+func (s *stager) fetch(e *editor, st *staged) {
+	s.await(e, st)
+	s.read(e, st, e.int(0))
+}
+
+// readIn reads such a copy in each iteration of the loop o.
+func (s *stager) readIn(st *staged, o *ir.Op) {
+	in := &editor{k: s.k, pos: st.load.Pos}
+	s.read(in, st, in.int(0))
+	o.Regions[0].Ops = slices.Insert(o.Regions[0].Ops, 0, in.ops...)
+}
+
+func (s *stager) await(e *editor, st *staged) {
+	o := &ir.Op{Code: ir.OpWait, Args: []*ir.Value{st.ring, e.int(0)}}
+	o.Pending = commitsSince(e.ops, st.ring)
+	e.add(o)
+}
+
+// commitsSince counts the groups committed after the ring's own.
+func commitsSince(ops []*ir.Op, ring *ir.Value) int {
+	n := 0
+	for i := len(ops) - 1; i >= 0; i-- {
+		if ops[i].Code != ir.OpCommit {
+			continue
+		}
+		if slices.Contains(ops[i].Args, ring) {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// keptShared tells whether a tile loaded before a loop is read from shared memory
+// in each iteration: when registers would not hold it beside the accumulators.
+func (s *stager) keptShared(st *staged, o *ir.Op) bool {
+	if o.Code != ir.OpFor {
+		return false
+	}
+	warps := max(s.k.Hints.Warps, 1)
+	regs := registersOf(st.load.Result().Type, warps)
+	for _, a := range o.Args[3:] {
+		regs += registersOf(a.Type, warps)
+	}
+	for _, b := range o.Regions[0].Ops {
+		if b.Code == ir.OpDot && !slices.Contains(o.Regions[0].Params, b.Args[2]) {
+			regs += registersOf(b.Result().Type, warps)
+		}
+	}
+	return regs > mostTileRegisters
+}
+
+// mostTileRegisters is how many of the 255 registers of a thread tiles may take;
+// the rest is for addresses, fragments on their way and temporaries.
+const mostTileRegisters = 176
+
+// registersOf is how many registers a tile takes in each thread when it is spread
+// over all warps.
+func registersOf(t ir.Type, warps int) int {
+	return t.Elements() * t.Elem.Bits() / 32 / (32 * warps)
+}
+
+func (s *stager) newRing(e *editor, st *staged, depth int) *ir.Value {
+	t := st.load.Result().Type
+	ring := e.one(&ir.Op{Code: ir.OpRing, Pos: st.load.Pos}, ir.RingOf(depth, t.Elem, t.Shape...))
+	ring.Name = st.load.Result().Name
+	return ring
+}
+
+// copy starts filling a ring's buffer; subst and within say how the load's
+// operands change when it runs ahead.
+func (s *stager) copy(e *editor, st *staged, slot, pred *ir.Value, subst map[*ir.Value]*ir.Value, within map[*ir.Op]bool) {
+	l := st.load
+	o := &ir.Op{Code: ir.OpCopy, Pos: l.Pos}
+	o.Dims = l.Dims
+	for _, a := range l.Args {
+		o.Args = append(o.Args, e.repeat(a, subst, within))
+	}
+	at := 1 + len(l.Indices())
+	o.Args = slices.Insert(o.Args, at, st.ring, slot)
+	const limitSlot, predSlot = 4, 7
+	if l.Operand("limit") != nil {
+		o.Given |= 1 << limitSlot
+	}
+	if pred != nil {
+		o.Args = append(o.Args, pred)
+		o.Given |= 1 << predSlot
+	}
+	e.add(o)
+}
+
+// read reads a ring's buffer in the load's place and repeats the transposes. The
+// values keep their identity, so uses need no change.
+func (s *stager) read(e *editor, st *staged, slot *ir.Value) {
+	r := &ir.Op{Code: ir.OpRead, Args: []*ir.Value{st.ring, slot}, Pos: st.load.Pos, Results: st.load.Results}
+	r.Results[0].Def = r
+	e.ops = append(e.ops, r)
+	e.ops = append(e.ops, st.chain...)
+}
