@@ -78,10 +78,15 @@ func TestBadProblemsAreNamedInOneLine(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	h100, t4 := gpu(t, "h100"), gpu(t, "t4")
-	require.Equal(t, []family.Setting{
+	require.Equal(t, family.Settings{
 		{Name: "batch", Value: "4"}, {Name: "heads", Value: "32"}, {Name: "kv-heads", Value: "8"}, {Name: "seq", Value: "4096"},
 		{Name: "seq-kv", Value: "4096"}, {Name: "head-dim", Value: "128"}, {Name: "causal", Value: "true"}, {Name: "dtype", Value: "bf16"},
 	}, problem(t, "flashattn", nil, h100).Settings())
+	p := problem(t, "gemm", flags{"k": "+77", "alpha": "0.50", "bias": "1"}, h100).Settings()
+	require.Equal(t, "m=4096 n=4096 k=77 dtype=bf16 out=bf16 layout=nn bias=true act=none residual=false alpha=0.5", p.String())
+	json, err := p.MarshalJSON()
+	require.NoError(t, err)
+	require.Equal(t, `{"m":4096,"n":4096,"k":77,"dtype":"bf16","out":"bf16","layout":"nn","bias":true,"act":"none","residual":false,"alpha":0.5}`, string(json))
 	for _, f := range kernels.Families() {
 		require.Contains(t, problem(t, f.Name, nil, h100).Settings(), family.Setting{Name: "dtype", Value: "bf16"})
 		require.Contains(t, problem(t, f.Name, nil, t4).Settings(), family.Setting{Name: "dtype", Value: "f16"})
@@ -181,7 +186,7 @@ func programOf(t *testing.T, p family.Problem, g *target.GPU, r *rand.Rand) *ir.
 	c, err := family.Draw(r, b)
 	require.NoError(t, err, "%v", p.Settings())
 	prog, err := p.Program(c)
-	require.NoError(t, err, "%v, %s", p.Settings(), c)
+	require.NoError(t, err, "%s, %s", p.Settings(), c)
 	require.NoError(t, ir.Verify(prog))
 	return prog
 }

@@ -95,8 +95,8 @@ func awkward(r *rand.Rand) *Problem {
 }
 
 // Settings lists the flags.
-func (p *Problem) Settings() []family.Setting {
-	s := []family.Setting{
+func (p *Problem) Settings() family.Settings {
+	s := family.Settings{
 		{Name: "batch", Value: strconv.Itoa(p.Batch)}, {Name: "heads", Value: strconv.Itoa(p.Heads)}, {Name: "kv-heads", Value: strconv.Itoa(p.KVHeads)},
 		{Name: "seq", Value: strconv.Itoa(p.Seq)}, {Name: "seq-kv", Value: strconv.Itoa(p.SeqKV)}, {Name: "head-dim", Value: strconv.Itoa(p.HeadDim)},
 		{Name: "causal", Value: strconv.FormatBool(p.Causal)}, {Name: "dtype", Value: p.Type},

@@ -33,7 +33,7 @@ type Family struct {
 type Problem interface {
 	// Settings lists what makes the problem, in the order of the family's flags. Equal
 	// problems have equal settings.
-	Settings() []Setting
+	Settings() Settings
 
 	// Work returns what must be done, by formula.
 	Work() Work
@@ -60,9 +60,6 @@ type Problem interface {
 	// Expect computes a region of an output in float64 by plain loops.
 	Expect(d Data, r Region) (Expected, error)
 }
-
-// Setting is a flag and its value in canonical text.
-type Setting struct{ Name, Value string }
 
 // Work is what a problem must do on any machine: formulas, not counts.
 type Work struct {

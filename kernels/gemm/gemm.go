@@ -104,8 +104,8 @@ func pick2(r *rand.Rand, a, b int) int {
 }
 
 // Settings lists the flags.
-func (p *Problem) Settings() []family.Setting {
-	s := []family.Setting{
+func (p *Problem) Settings() family.Settings {
+	s := family.Settings{
 		{Name: "m", Value: strconv.Itoa(p.M)}, {Name: "n", Value: strconv.Itoa(p.N)}, {Name: "k", Value: strconv.Itoa(p.K)},
 		{Name: "dtype", Value: p.Type}, {Name: "out", Value: p.Out}, {Name: "layout", Value: p.Layout},
 		{Name: "bias", Value: strconv.FormatBool(p.Bias)}, {Name: "act", Value: p.Act},

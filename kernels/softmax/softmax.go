@@ -40,8 +40,8 @@ func Family() *family.Family {
 }
 
 // Settings lists the flags.
-func (p *Problem) Settings() []family.Setting {
-	return []family.Setting{{Name: "rows", Value: strconv.Itoa(p.Rows)}, {Name: "cols", Value: strconv.Itoa(p.Cols)}, {Name: "dtype", Value: p.Type}}
+func (p *Problem) Settings() family.Settings {
+	return family.Settings{{Name: "rows", Value: strconv.Itoa(p.Rows)}, {Name: "cols", Value: strconv.Itoa(p.Cols)}, {Name: "dtype", Value: p.Type}}
 }
 
 // Work: a subtraction, an exponential, an addition and a product an element, and one
