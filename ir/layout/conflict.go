@@ -31,35 +31,38 @@ func (s *Shared) VectorTraffic(l *Layout, maxBytes int) (t Traffic, ok bool) {
 	}
 	run, rest := p.contiguous(maxBytes)
 	bytes := s.elem << len(run)
+	perWarp := l.copies << len(rest)
+	t.Instructions = perWarp * l.Warps()
+	t.Ideal = t.Instructions * phases(bytes)
+	if p.wordAligned() {
+		// Registers and warps rotate or permute the banks, no more.
+		t.Actual = t.Instructions * p.wavefronts(bytes, 0, Place{})
+		return t, true
+	}
 	for warp := range l.Warps() {
-		var addresses [32]int
-		for lane := range addresses {
-			addresses[lane] = p.at(lane, warp)
-		}
-		wavefronts := Wavefronts(addresses[:], bytes)
-		n := l.copies << len(rest)
-		t.Instructions += n
-		t.Ideal += n * phases(bytes)
-		if bytes%bankBytes == 0 || p.wordAligned() {
-			t.Actual += n * wavefronts // registers only rotate or permute the banks
-			continue
-		}
-		for g := range n {
-			r := p.register(g>>len(rest)<<len(l.reg) | combine(rest, g))
-			moved := addresses
-			for lane := range moved {
-				moved[lane] = moved[lane] ^ r.Xor + r.Add
-			}
-			t.Actual += Wavefronts(moved[:], bytes)
+		for g := range perWarp {
+			t.Actual += p.wavefronts(bytes, warp, p.register(g>>len(rest)<<len(l.reg)|combine(rest, g)))
 		}
 	}
 	return t, true
 }
 
-// wordAligned reports whether registers move a thread by whole words.
+// wavefronts counts those of one access, registers at r, of a warp.
+func (p *places) wavefronts(bytes, warp int, r Place) int {
+	var addresses [32]int
+	for lane := range addresses {
+		addresses[lane] = p.at(lane, warp) ^ r.Xor + r.Add
+	}
+	return Wavefronts(addresses[:], bytes)
+}
+
+// wordAligned reports whether registers and warps move a lane by whole words,
+// registers inside a vector aside.
 func (p *places) wordAligned() bool {
-	for i := range p.l.reg {
-		if !p.bit[i].multipleOf(bankBytes) {
+	run, _ := p.contiguous(bankBytes)
+	for i, b := range p.bit {
+		lane := i >= len(p.l.reg) && i < len(p.l.reg)+LaneBits
+		if !lane && !slices.Contains(run, 1<<i) && !b.multipleOf(bankBytes) {
 			return false
 		}
 	}
@@ -86,33 +89,47 @@ func (m *Matrices) MatrixTraffic(warps int) Traffic {
 
 func phases(bytes int) int { return max(1, bytes/bankBytes) }
 
-// Wavefronts counts the wavefronts of one instruction whose lanes access `bytes`
-// bytes at the given addresses, from the definition: phase by phase, bank by bank.
+// Wavefronts counts the wavefronts of one instruction whose at most 32 lanes
+// access `bytes` bytes at the given addresses, from the definition: phase by phase,
+// bank by bank.
 func Wavefronts(addresses []int, bytes int) int {
 	lanes := 32 / phases(bytes)
 	total := 0
-	var words [banks]struct {
-		seen [32]int
-		n    int
-	}
 	for first := 0; first < len(addresses); first += lanes {
-		worst := 0
-		for i := range words {
-			words[i].n = 0
-		}
+		var phase phase
 		for _, a := range addresses[first:min(first+lanes, len(addresses))] {
 			for w := a / bankBytes; w*bankBytes < a+bytes; w++ {
-				b := &words[w%banks]
-				if !slices.Contains(b.seen[:b.n], w) {
-					b.seen[b.n] = w
-					b.n++
-					worst = max(worst, b.n)
-				}
+				phase.touch(w)
 			}
 		}
-		total += worst
+		total += phase.worst
 	}
 	return total
+}
+
+// phase collects the distinct words of each bank, as lists in one array. A lane of
+// an unaligned access touches one word more than its share.
+type phase struct {
+	head  [banks]uint8 // 1 + index of the bank's last word
+	size  [banks]uint8
+	words [2 * banks]int
+	next  [2 * banks]uint8
+	n     int
+	worst int
+}
+
+func (p *phase) touch(word int) {
+	bank := word % banks
+	for i := p.head[bank]; i != 0; i = p.next[i-1] {
+		if p.words[i-1] == word {
+			return
+		}
+	}
+	p.words[p.n], p.next[p.n] = word, p.head[bank]
+	p.n++
+	p.head[bank] = uint8(p.n)
+	p.size[bank]++
+	p.worst = max(p.worst, int(p.size[bank]))
 }
 
 // Use is a way a shared tile is written or read, for Choose.

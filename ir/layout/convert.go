@@ -293,21 +293,28 @@ func selects(columns []int) []Select {
 	return stages
 }
 
+// rounds lists the shuffles bit by bit of the slot's number; a bit that repeats a
+// combination of lower ones reads their rounds again.
 func (x *Exchange) rounds(m *linear, sent func(uint64) int) {
-	index := map[Round]int{}
-	for k := range 1 << len(m.reg) {
-		var from uint64
-		for i, v := range m.reg {
-			from ^= v & -uint64(k>>i&1)
+	x.Rounds, x.Results = []Round{{}}, []int{0}
+	var seen span
+	for i, v := range m.reg {
+		step := Round{From: int(v>>LaneBits) ^ sent(v&laneMask), Lane: int(v & laneMask)}
+		key := uint64(step.From)<<LaneBits | uint64(step.Lane)
+		slots, rounds := len(x.Results), len(x.Rounds)
+		if rest, same := seen.reduce(key); rest == 0 {
+			for k := range slots {
+				x.Results = append(x.Results, x.Results[k^int(same)])
+			}
+			continue
 		}
-		r := Round{From: int(from>>LaneBits) ^ sent(from&laneMask), Lane: int(from & laneMask)}
-		at, ok := index[r]
-		if !ok {
-			at = len(x.Rounds)
-			index[r] = at
-			x.Rounds = append(x.Rounds, r)
+		seen.add(key, 1<<i)
+		for _, r := range x.Rounds[:rounds] {
+			x.Rounds = append(x.Rounds, Round{From: r.From ^ step.From, Lane: r.Lane ^ step.Lane})
 		}
-		x.Results = append(x.Results, at)
+		for k := range slots {
+			x.Results = append(x.Results, x.Results[k]+rounds)
+		}
 	}
 }
 

@@ -131,7 +131,9 @@ func TestCoordIsXorOfBases(t *testing.T) {
 						want[d] += n % l.Repeat()[d] * l.Sub(d)
 						n /= l.Repeat()[d]
 					}
-					require.Equal(t, want, l.At(r, lane, w))
+					if got := l.Coord(r, lane, w); got != Pack(want) {
+						t.Fatalf("%v: register %d lane %d warp %d at %v, want %v", l, r, lane, w, got.Unpack(len(shape)), want)
+					}
 					seen[number(shape, want)]++
 				}
 			}
@@ -141,8 +143,10 @@ func TestCoordIsXorOfBases(t *testing.T) {
 			elements *= n
 		}
 		require.Len(t, seen, elements)
-		for _, n := range seen {
-			require.Equal(t, l.Replicas(), n)
+		for e, n := range seen {
+			if n != l.Replicas() {
+				t.Fatalf("%v holds element %d in %d places, want %d", l, e, n, l.Replicas())
+			}
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -64,7 +65,9 @@ func TestReduce(t *testing.T) {
 						full := append(append(append([]int{}, at[:dim]...), x), at[dim:]...)
 						want += number(l.shape, full)
 					}
-					require.Equal(t, want, sum, "%v along %d: %+v", l, dim, stages)
+					if sum != want {
+						t.Fatalf("%v along %d: %d, want %d by %+v", l, dim, sum, want, stages)
+					}
 				}
 			}
 		}
@@ -102,7 +105,9 @@ func TestSliceAndExpand(t *testing.T) {
 				for r := range l.Registers() {
 					at := l.At(r, lane, w)
 					want := append(append([]int{}, at[:dim]...), at[dim+1:]...)
-					require.Equal(t, want, slice.At(table[r], lane, w))
+					if slice.Coord(table[r], lane, w) != Pack(want) {
+						t.Fatalf("%v sliced along %d: register %d at %v, want %v", l, dim, r, slice.At(table[r], lane, w), want)
+					}
 				}
 			}
 		}
@@ -160,7 +165,9 @@ func TestTransposeAndReshape(t *testing.T) {
 				}
 				got = append(got, number(l.shape, old))
 			}
-			require.ElementsMatch(t, want, got)
+			slices.Sort(want)
+			slices.Sort(got)
+			require.Equal(t, want, got)
 		}
 	})
 	for _, c := range []struct {
@@ -192,7 +199,9 @@ func TestTransposeAndReshape(t *testing.T) {
 			for w := range l.Warps() {
 				for lane := range 32 {
 					for r := range l.Registers() {
-						require.Equal(t, number(c.from, l.At(r, lane, w)), number(c.to, m.At(r, lane, w)))
+						if number(c.from, l.At(r, lane, w)) != number(c.to, m.At(r, lane, w)) {
+							t.Fatalf("%v as %v: register %d moved", l, m, r)
+						}
 					}
 				}
 			}

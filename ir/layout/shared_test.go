@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -72,6 +73,25 @@ func TestSwizzleIsTMA(t *testing.T) {
 		})
 		require.Equal(t, c.rows*c.cols*c.elem, s.Size())
 		require.Equal(t, 8*c.swizzle, s.Align())
+	}
+}
+
+// wgmma reads a swizzled MN-major operand, rows along K, by the address function of
+// PTX ISA 9.7.15.5.1 with a stride offset of one period of the swizzle and a leading
+// offset of AtomStride.
+func TestSwizzleIsWGMMA(t *testing.T) {
+	for _, swizzle := range []int{32, 64, 128} {
+		s := mustShared(t)(Swizzled([]int{64, 128}, []int{1, 0}, 2, swizzle)) // K x N
+		chunks := swizzle / 16
+		stride, leading := 8*s.RowPitch(), s.AtomStride()
+		each(s.Shape(), func(at []int) {
+			k, m := at[0], at[1]/8
+			a := k%8*swizzle + k/8*stride + m%chunks*16 + m/chunks*leading
+			a ^= a >> 7 & (chunks - 1) << 4
+			if got := s.OffsetAt(at); got != a+at[1]%8*2 {
+				t.Fatalf("%v at %v: %d, want %d", s, at, got, a+at[1]%8*2)
+			}
+		})
 	}
 }
 
@@ -247,7 +267,9 @@ func checkLdmatrix(t *testing.T, s *Shared, l *Layout, plan Matrices) {
 						o := s.Offset(l.Coord(first+e, lane, w))
 						want := memory[o : o+s.ElemBytes()]
 						at := 4*j + e*s.ElemBytes()
-						require.Equal(t, want, got[lane][at:at+s.ElemBytes()])
+						if !bytes.Equal(want, got[lane][at:at+s.ElemBytes()]) {
+							t.Fatalf("register %d lane %d warp %d: %v, want %v", first+e, lane, w, got[lane][at:at+s.ElemBytes()], want)
+						}
 					}
 				}
 			}
@@ -273,6 +295,9 @@ func TestLdmatrix(t *testing.T) {
 		{"A of 176 columns", []int{64, 176}, []int{1, 0}, 2, operand(MMAOperandA, 16, 2, 2), false, 4},
 		{"A of 112 columns", []int{32, 112}, []int{1, 0}, 2, operand(MMAOperandA, 16, 2, 1), false, 4},
 		{"A of 48 columns", []int{32, 48}, []int{1, 0}, 2, operand(MMAOperandA, 16, 2, 1), false, 4},
+		{"A of 24 columns", []int{32, 24}, []int{1, 0}, 2, operand(MMAOperandA, 16, 2, 1), false, 2},
+		{"B of 24 columns", []int{32, 24}, []int{1, 0}, 2, operand(MMAOperandB, 16, 1, 1), true, 4},
+		{"B of 40 columns", []int{64, 40}, []int{1, 0}, 2, operand(MMAOperandB, 16, 4, 1), true, 4},
 		{"A column-major", []int{64, 32}, []int{0, 1}, 2, operand(MMAOperandA, 16, 2, 1), true, 4},
 		{"B row-major", []int{32, 128}, []int{1, 0}, 2, operand(MMAOperandB, 16, 2, 2), true, 4},
 		{"B of 80 columns", []int{32, 80}, []int{1, 0}, 2, operand(MMAOperandB, 16, 4, 1), true, 4},
