@@ -170,3 +170,43 @@ func TestAccumulatorFeedsOperandA(t *testing.T) {
 	require.Equal(t, load(a), p.apply(acc, a, load(acc)))
 	require.Equal(t, 2, p.Exchange.Packed)
 }
+
+// What exchanges cost, case by case, each checked by running the plan.
+func TestExchangeCosts(t *testing.T) {
+	parse := func(text string) *Layout { return mustLayout(t)(Parse(text)) }
+	for _, c := range []struct {
+		name              string
+		src, dst          *Layout
+		shuffles, selects int
+	}{
+		{"copies in registers need selects alone",
+			mustLayout(t)(Replicated([]int{32}, 1)), mustLayout(t)(Blocked([]int{32}, []int{0}, 1, 1)), 0, 5 * 32},
+		{"a lane bit and a register bit trade places: half of the registers stay",
+			parse("layout<128, reg=(32)(64), lane=(1)(2)(4)(8)(16), warp=>"),
+			parse("layout<128, reg=(1)(64), lane=(32)(2)(4)(8)(16), warp=>"), 2, 2 * 4},
+		{"row sums of an accumulator, one a thread: each of four lanes offers its row",
+			mustLayout(t)(MMAAccumulator([]int{128, 64}, 4, 1)).Slice(1), mustLayout(t)(Blocked([]int{128}, []int{0}, 1, 4)), 1, 2 * 4},
+		{"lanes that hold copies take over what registers held",
+			parse("layout<32, reg=(16), lane=(1)(2)(4)(8)(0), warp=>"),
+			parse("layout<32, reg=, lane=(2)(4)(8)(16)(1), warp=>"), 1, 2},
+		{"two lanes want two registers of one lane: a spare result",
+			parse("layout<64, reg=(32), lane=(1)(2)(4)(8)(16), warp=(0)>"),
+			parse("layout<64, reg=, lane=(32)(2)(4)(8)(16), warp=(1)>"), 2, 2 + 2},
+		{"odd repeats go alike",
+			parse("layout<160, reg=, lane=(1)(2)(4)(8)(16), warp=>"),
+			parse("layout<160, reg=, lane=(16)(2)(4)(8)(1), warp=>"), 5, 0},
+		{"registers that repeat are fetched once",
+			parse("layout<32, reg=, lane=(1)(2)(4)(8)(16), warp=>"),
+			parse("layout<32, reg=(0)(16)(16), lane=(1)(2)(4)(8)(0), warp=>"), 2, 0},
+	} {
+		p := Convert(c.src, c.dst)
+		require.Equal(t, Shuffles, p.Kind, c.name)
+		require.Equal(t, load(c.dst), p.apply(c.src, c.dst, load(c.src)), "%s: %+v", c.name, p.Exchange)
+		require.Equal(t, c.shuffles, p.Exchange.Shuffles(32), "%s: %+v", c.name, p.Exchange)
+		require.Equal(t, c.selects, p.Exchange.Selects(), "%s: %+v", c.name, p.Exchange)
+	}
+	// Pairs of 16-bit elements share a shuffle, 64-bit elements take two.
+	acc := mustLayout(t)(MMAAccumulator([]int{64, 64}, 4, 1))
+	x := Convert(acc, mustLayout(t)(MMAOperandA([]int{64, 64}, 8, 4, 1))).Exchange
+	require.Equal(t, []int{16, 16, 32, 64}, []int{x.Shuffles(8), x.Shuffles(16), x.Shuffles(32), x.Shuffles(64)})
+}

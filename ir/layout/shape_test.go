@@ -216,3 +216,15 @@ func reversed(n int) []int {
 	}
 	return order
 }
+
+func TestQueries(t *testing.T) {
+	l := mustLayout(t)(Parse("layout<8x24, reg=(0,1)(0,2)(0,4), lane=(1,0)(2,0)(4,0)(0,0)(1,1), warp=(0,0)(4,0)>"))
+	require.Equal(t, 1<<3, l.FreeLanes())
+	require.Equal(t, 1<<0, l.FreeWarps())
+	require.Equal(t, []int{1, 2, 4, 0, 1, 0, 4}, l.ThreadBases(0))
+	require.False(t, l.Additive(0))
+	require.False(t, l.Additive(1))
+	require.Equal(t, 1, l.Contiguous(1)) // a lane breaks the runs
+	require.Equal(t, 8, l.Sub(1))
+	require.Equal(t, 24, l.Registers())
+}

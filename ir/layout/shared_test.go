@@ -107,6 +107,18 @@ func TestSharedKeepsElementsApart(t *testing.T) {
 			used[o] = true
 		})
 		require.Zero(t, s.Size()%s.Align())
+		perm := rapid.Permutation(reversed(len(s.Shape()))).Draw(t, "perm")
+		m, err := s.Transpose(perm)
+		require.NoError(t, err)
+		each(m.Shape(), func(at []int) {
+			old := make([]int, len(at))
+			for d, p := range perm {
+				old[p] = at[d]
+			}
+			if m.OffsetAt(at) != s.OffsetAt(old) {
+				t.Fatalf("%v as %v: %v moved", s, m, old)
+			}
+		})
 		r, err := ParseShared(s.String())
 		require.NoError(t, err)
 		require.True(t, s.Equal(r))
