@@ -24,9 +24,6 @@ const (
 // Units returns every unit, in order.
 func Units() []Unit { return []Unit{HBM, L2, Shared, Tensor, MUFU, Issue, Launch} }
 
-// Level reports whether the unit is a level of memory.
-func (u Unit) Level() bool { return u == HBM || u == L2 || u == Shared }
-
 // Roofs are the ceilings of one GPU.
 type Roofs struct {
 	GPU    *target.GPU

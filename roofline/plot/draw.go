@@ -231,7 +231,7 @@ func (d *drawing) roofLabel(r Roof) (Text, bool) {
 	return Text{}, false
 }
 
-// levels gives each level of memory its shape.
+// shapeOf gives each level of memory its shape.
 func shapeOf(u roofline.Unit) Shape {
 	switch u {
 	case roofline.L2:

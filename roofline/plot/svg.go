@@ -62,9 +62,9 @@ func (s *svg) printf(format string, args ...any) {
 func (s *svg) element(e Element) {
 	switch {
 	case e.Line != nil:
-		s.printf("<polyline points=\"%s\"%s/>\n", places(e.Line.Points), style(e.Line.Style, "none"))
+		s.printf("<polyline points=\"%s\"%s/>\n", places(e.Line.Points), style(e.Line.Style))
 	case e.Area != nil:
-		s.printf("<polygon points=\"%s\"%s/>\n", places(e.Area.Points), style(e.Area.Style, "none"))
+		s.printf("<polygon points=\"%s\"%s/>\n", places(e.Area.Points), style(e.Area.Style))
 	case e.Marker != nil:
 		s.marker(e.Marker)
 	case e.Text != nil:
@@ -80,7 +80,7 @@ func (s *svg) marker(m *Marker) {
 	} else {
 		attributes = fmt.Sprintf(" points=\"%s\"", places(m.outline()))
 	}
-	attributes += style(m.Style, "none")
+	attributes += style(m.Style)
 	if m.Title == "" {
 		s.printf("<%s%s/>\n", tag, attributes)
 		return
@@ -102,11 +102,11 @@ func (s *svg) text(t *Text) {
 	s.printf("<text%s>%s</text>\n", attributes, escape(t.Text))
 }
 
-func style(st Style, noFill string) string {
+func style(st Style) string {
 	var b strings.Builder
 	fill := st.Fill
 	if fill == "" {
-		fill = noFill
+		fill = "none"
 	}
 	fmt.Fprintf(&b, " fill=\"%s\"", escape(fill))
 	if st.Stroke != "" {

@@ -1,0 +1,327 @@
+package store
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/kgen-dev/kgen/bench"
+)
+
+// Run describes a tuning run. All but Started, Command, Budget and Seed is
+// part of the key of its evaluations: change one and nothing old is reused.
+type Run struct {
+	ID        int64           // set by Begin
+	Started   time.Time       // zero: now
+	Command   string          // for people
+	Family    string          // "gemm"
+	Problem   json.RawMessage // an object; order of keys and spaces do not matter
+	GPU       string          // id in codegen/target
+	Driver    string          // empty without a device
+	Types     string          // "bf16"
+	Policy    string          // how times come about: "predicted", "median of 16, flushed"
+	Kgen      string          // version, for people: Program says what was really generated
+	Compiler  string          // name and version
+	CostModel string          // version, empty for measured times
+	Budget    int
+	Seed      uint64
+}
+
+// Outcome says how an evaluation ended.
+type Outcome string
+
+// The outcomes.
+const (
+	Correct     Outcome = "correct"     // ran or was predicted, and nothing was found wrong
+	Compile     Outcome = "compile"     // the compiler refused it
+	Runtime     Outcome = "runtime"     // it could not be launched or faulted
+	Correctness Outcome = "correctness" // a wrong result
+	Timeout     Outcome = "timeout"     // compiled or ran for too long
+	Constraints Outcome = "constraints" // the space forbids it
+	Resources   Outcome = "resources"   // it does not fit the GPU, or spills
+)
+
+// Evaluation is what became of one configuration.
+type Evaluation struct {
+	ID      int64 // set by the store
+	Run     int64
+	At      time.Time // zero: now
+	Key     Key
+	Program string // hash of what was generated
+	Config  string // canonical text of the configuration
+	Outcome Outcome
+	Error   string // empty if and only if Correct
+
+	Registers   int
+	SharedBytes int
+	SpillBytes  int
+	CTAsPerSM   int
+
+	TimeUS     float64            // microseconds; 0 unless Correct
+	Provenance bench.Provenance   // of TimeUS
+	Limits     map[string]float64 // unit to microseconds
+	Cubin      string             // hash, empty if none was made
+	Verified   bool               // its results were checked
+}
+
+// Key identifies an evaluation: equal keys mean equal work.
+type Key [sha256.Size]byte
+
+func (k Key) String() string { return hex.EncodeToString(k[:]) }
+
+// Key returns the key of a configuration's evaluation in this run: program is
+// the hash of what is generated for it.
+func (r *Run) Key(program, config string) Key {
+	h := sha256.New()
+	var size [8]byte
+	problem, err := canonical(r.Problem)
+	if err != nil {
+		problem = r.Problem // Begin refuses it; any key will do
+	}
+	for _, field := range []string{
+		"kgen evaluation 1", r.Family, string(problem), r.GPU, r.Driver, r.Types, r.Policy, r.Compiler, r.CostModel, program, config,
+	} {
+		binary.LittleEndian.PutUint64(size[:], uint64(len(field)))
+		h.Write(size[:])
+		h.Write([]byte(field))
+	}
+	return Key(h.Sum(nil))
+}
+
+// canonical writes a JSON object with sorted keys and without spaces.
+func canonical(object json.RawMessage) ([]byte, error) {
+	d := json.NewDecoder(bytes.NewReader(object))
+	d.UseNumber()
+	var m map[string]any
+	if err := d.Decode(&m); err != nil {
+		return nil, fmt.Errorf("problem %q: want a JSON object: %w", object, err)
+	}
+	if m == nil || d.More() {
+		return nil, fmt.Errorf("problem %q: want one JSON object", object)
+	}
+	return json.Marshal(m)
+}
+
+// Begin records a run and returns it with its ID.
+func (s *Store) Begin(r Run) (*Run, error) {
+	problem, err := canonical(r.Problem)
+	if err != nil {
+		return nil, err
+	}
+	r.Problem = problem
+	if r.Family == "" || r.GPU == "" || r.Policy == "" {
+		return nil, fmt.Errorf("run of family %q on GPU %q with policy %q: want all three", r.Family, r.GPU, r.Policy)
+	}
+	if r.Started.IsZero() {
+		r.Started = time.Now()
+	}
+	r.Started = r.Started.UTC().Truncate(time.Millisecond)
+	st, err := s.statement(`INSERT INTO runs (started, command, family, problem, gpu, driver, types, policy, kgen, compiler, cost_model, budget, seed)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+	if err != nil {
+		return nil, err
+	}
+	res, err := st.Exec(r.Started.Format(time.RFC3339Nano), r.Command, r.Family, string(problem), r.GPU, r.Driver, r.Types, r.Policy,
+		r.Kgen, r.Compiler, r.CostModel, r.Budget, int64(r.Seed)) //nolint:gosec // all 64 bits are kept
+	if err != nil {
+		return nil, explain(s.path, err)
+	}
+	r.ID, err = res.LastInsertId()
+	if err != nil {
+		return nil, explain(s.path, err)
+	}
+	return &r, nil
+}
+
+func (e *Evaluation) check() error {
+	switch e.Outcome {
+	case Correct:
+		if !(e.TimeUS > 0) || math.IsInf(e.TimeUS, 0) {
+			return fmt.Errorf("evaluation of %q: time of %g us: want a finite number above 0", e.Config, e.TimeUS)
+		}
+		if e.Provenance != bench.Measured && e.Provenance != bench.Predicted {
+			return fmt.Errorf("evaluation of %q: a time is measured or predicted, not %s", e.Config, e.Provenance)
+		}
+		if e.Error != "" {
+			return fmt.Errorf("evaluation of %q: correct, yet with the error %q", e.Config, e.Error)
+		}
+	case Compile, Runtime, Correctness, Timeout, Constraints, Resources:
+		if e.Error == "" || e.TimeUS != 0 {
+			return fmt.Errorf("evaluation of %q: %s needs an error text and has no time", e.Config, e.Outcome)
+		}
+	default:
+		return fmt.Errorf("evaluation of %q: outcome %q: want correct, compile, runtime, correctness, timeout, constraints or resources", e.Config, e.Outcome)
+	}
+	if e.Config == "" || e.Run == 0 || e.Key == (Key{}) {
+		return errors.New("evaluation without a configuration, a run or a key")
+	}
+	for unit, us := range e.Limits {
+		if !(us >= 0) || math.IsInf(us, 0) {
+			return fmt.Errorf("evaluation of %q: limit %s of %g us: want a finite number, 0 or more", e.Config, unit, us)
+		}
+	}
+	return nil
+}
+
+// columns of evaluations after id, in the order of Record and scan.
+const columns = `run, at, key, program, config, outcome, error, registers, shared_bytes, spill_bytes, ctas_per_sm, time_us, provenance, limits, cubin, verified`
+
+// Record appends an evaluation; it is safe on disk from other processes' kills
+// when Record returns. A later evaluation of the same key, say after a check,
+// supersedes an earlier one in Lookup and Best.
+func (s *Store) Record(e Evaluation) error {
+	if err := e.check(); err != nil {
+		return err
+	}
+	if e.At.IsZero() {
+		e.At = time.Now()
+	}
+	var us, provenance, limits any
+	if e.Outcome == Correct {
+		us, provenance = e.TimeUS, e.Provenance.String()
+	}
+	if len(e.Limits) > 0 {
+		text, err := json.Marshal(e.Limits)
+		if err != nil {
+			return fmt.Errorf("evaluation of %q: limits: %w", e.Config, err)
+		}
+		limits = string(text)
+	}
+	st, err := s.statement(`INSERT INTO evaluations (` + columns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+	if err != nil {
+		return err
+	}
+	_, err = st.Exec(e.Run, e.At.UnixMilli(), e.Key[:], e.Program, e.Config, string(e.Outcome), e.Error,
+		e.Registers, e.SharedBytes, e.SpillBytes, e.CTAsPerSM, us, provenance, limits, e.Cubin, e.Verified)
+	if err != nil {
+		return explain(s.path, err)
+	}
+	return nil
+}
+
+// Lookup returns the newest evaluation of a key, whichever run made it; false
+// if there is none.
+func (s *Store) Lookup(k Key) (Evaluation, bool, error) {
+	found, err := s.query(`SELECT id, `+columns+` FROM evaluations WHERE key = ? ORDER BY id DESC LIMIT 1`, k[:])
+	if err != nil || len(found) == 0 {
+		return Evaluation{}, false, err
+	}
+	return found[0], true, nil
+}
+
+// Best returns the n fastest correct evaluations made under the run's problem,
+// GPU, types, compiler, cost model and policy, by whichever run, fastest first.
+// Of each key the newest evaluation counts.
+func (s *Store) Best(r *Run, n int) ([]Evaluation, error) {
+	problem, err := canonical(r.Problem)
+	if err != nil {
+		return nil, err
+	}
+	return s.query(`SELECT id, `+columns+` FROM evaluations e
+		WHERE outcome = 'correct'
+		AND run IN (SELECT id FROM runs WHERE family = ? AND gpu = ? AND problem = ? AND driver = ? AND types = ? AND policy = ? AND compiler = ? AND cost_model = ?)
+		AND id = (SELECT max(id) FROM evaluations WHERE key = e.key)
+		ORDER BY time_us, id LIMIT ?`,
+		r.Family, r.GPU, string(problem), r.Driver, r.Types, r.Policy, r.Compiler, r.CostModel, n)
+}
+
+// Evaluations returns everything a run recorded, in order.
+func (s *Store) Evaluations(run int64) ([]Evaluation, error) {
+	return s.query(`SELECT id, `+columns+` FROM evaluations WHERE run = ? ORDER BY id`, run)
+}
+
+func (s *Store) query(query string, args ...any) ([]Evaluation, error) {
+	st, err := s.statement(query)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := st.Query(args...)
+	if err != nil {
+		return nil, explain(s.path, err)
+	}
+	defer rows.Close()
+	var out []Evaluation
+	for rows.Next() {
+		e, err := scan(rows)
+		if err != nil {
+			return nil, explain(s.path, err)
+		}
+		out = append(out, e)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, explain(s.path, err)
+	}
+	return out, nil
+}
+
+func scan(rows *sql.Rows) (Evaluation, error) {
+	var (
+		e                  Evaluation
+		at                 int64
+		key                []byte
+		us                 sql.NullFloat64
+		provenance, limits sql.NullString
+	)
+	err := rows.Scan(&e.ID, &e.Run, &at, &key, &e.Program, &e.Config, &e.Outcome, &e.Error,
+		&e.Registers, &e.SharedBytes, &e.SpillBytes, &e.CTAsPerSM, &us, &provenance, &limits, &e.Cubin, &e.Verified)
+	if err != nil {
+		return e, err
+	}
+	if len(key) != len(e.Key) {
+		return e, fmt.Errorf("%w: evaluation %d: a key of %d bytes", ErrDamaged, e.ID, len(key))
+	}
+	copy(e.Key[:], key)
+	e.At = time.UnixMilli(at).UTC()
+	e.TimeUS = us.Float64
+	if provenance.Valid {
+		if err := e.Provenance.UnmarshalText([]byte(provenance.String)); err != nil {
+			return e, fmt.Errorf("%w: evaluation %d: %w", ErrDamaged, e.ID, err)
+		}
+	}
+	if limits.Valid {
+		if err := json.Unmarshal([]byte(limits.String), &e.Limits); err != nil {
+			return e, fmt.Errorf("%w: evaluation %d: limits: %w", ErrDamaged, e.ID, err)
+		}
+	}
+	return e, nil
+}
+
+// Runs returns all runs, newest first.
+func (s *Store) Runs() ([]Run, error) {
+	st, err := s.statement(`SELECT id, started, command, family, problem, gpu, driver, types, policy, kgen, compiler, cost_model, budget, seed
+		FROM runs ORDER BY id DESC`)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := st.Query()
+	if err != nil {
+		return nil, explain(s.path, err)
+	}
+	defer rows.Close()
+	var out []Run
+	for rows.Next() {
+		var r Run
+		var started, problem string
+		var seed int64
+		if err := rows.Scan(&r.ID, &started, &r.Command, &r.Family, &problem, &r.GPU, &r.Driver, &r.Types, &r.Policy,
+			&r.Kgen, &r.Compiler, &r.CostModel, &r.Budget, &seed); err != nil {
+			return nil, explain(s.path, err)
+		}
+		if r.Started, err = time.Parse(time.RFC3339Nano, started); err != nil {
+			return nil, explain(s.path, fmt.Errorf("%w: run %d: %w", ErrDamaged, r.ID, err))
+		}
+		r.Problem, r.Seed = json.RawMessage(problem), uint64(seed) //nolint:gosec // as Begin stored it
+		out = append(out, r)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, explain(s.path, err)
+	}
+	return out, nil
+}

@@ -1,0 +1,48 @@
+package store
+
+// applicationID marks the file as kgen's: the bytes of "kgen".
+const applicationID = 0x6b67656e
+
+// migrations bring a store from each version to the next: the step at index i
+// makes version i+1. Steps that have been released never change.
+var migrations = []string{
+	`CREATE TABLE runs (
+		id         INTEGER PRIMARY KEY,
+		started    TEXT    NOT NULL,             -- RFC 3339, UTC
+		command    TEXT    NOT NULL,
+		family     TEXT    NOT NULL,
+		problem    TEXT    NOT NULL,             -- JSON, keys sorted
+		gpu        TEXT    NOT NULL,
+		driver     TEXT    NOT NULL,
+		types      TEXT    NOT NULL,
+		policy     TEXT    NOT NULL,             -- how times come about
+		kgen       TEXT    NOT NULL,
+		compiler   TEXT    NOT NULL,
+		cost_model TEXT    NOT NULL,
+		budget     INTEGER NOT NULL,
+		seed       INTEGER NOT NULL
+	) STRICT;
+	CREATE INDEX runs_problem ON runs (family, gpu, problem);
+	CREATE TABLE evaluations (
+		id           INTEGER PRIMARY KEY,
+		run          INTEGER NOT NULL REFERENCES runs (id),
+		at           INTEGER NOT NULL,           -- milliseconds since 1970
+		key          BLOB    NOT NULL,
+		program      TEXT    NOT NULL,
+		config       TEXT    NOT NULL,
+		outcome      TEXT    NOT NULL CHECK (outcome IN
+			('correct', 'compile', 'runtime', 'correctness', 'timeout', 'constraints', 'resources')),
+		error        TEXT    NOT NULL,
+		registers    INTEGER NOT NULL,
+		shared_bytes INTEGER NOT NULL,
+		spill_bytes  INTEGER NOT NULL,
+		ctas_per_sm  INTEGER NOT NULL,
+		time_us      REAL,                       -- null unless correct
+		provenance   TEXT,
+		limits       TEXT,                       -- JSON: unit to microseconds
+		cubin        TEXT    NOT NULL,
+		verified     INTEGER NOT NULL
+	) STRICT;
+	CREATE INDEX evaluations_key ON evaluations (key, id);
+	CREATE INDEX evaluations_run ON evaluations (run);`,
+}
