@@ -108,6 +108,11 @@ func (e *encoder) typ(t Type) {
 		e.int(d.Size)
 	}
 	e.layout(t.Layout)
+	if t.Shared != nil {
+		e.text(t.Shared.String())
+	} else {
+		e.int(0)
+	}
 }
 
 // layout writes a layout's text, made once for each layout.

@@ -1,5 +1,7 @@
 package ir
 
+import "slices"
+
 // Opcode names an operation.
 type Opcode uint8
 
@@ -240,6 +242,31 @@ func (o *Op) Operand(name string) *Value {
 		return vs[0]
 	}
 	return nil
+}
+
+// SetOperand puts v into the slot called name of one operand, in place of what is
+// there; an optional slot may have been empty, and nil empties it. It reports
+// whether the operation has such a slot.
+func (o *Op) SetOperand(name string, v *Value) bool {
+	for i, s := range o.Code.Info().Slots {
+		if s.Name != name || s.Kind == SlotRings || s.Kind == SlotAny {
+			continue
+		}
+		lo, hi := o.slotRange(i)
+		if v == nil {
+			o.Args = slices.Delete(o.Args, lo, hi)
+		} else {
+			o.Args = slices.Replace(o.Args, lo, hi, v)
+		}
+		if s.Optional {
+			o.Given &^= 1 << i
+		}
+		if s.Optional && v != nil {
+			o.Given |= 1 << i
+		}
+		return true
+	}
+	return false
 }
 
 // View returns the view an access or subview works on, nil if o is neither.

@@ -3,8 +3,6 @@ package ir
 import (
 	"fmt"
 	"math"
-
-	"github.com/kgen-dev/kgen/ir/layout"
 )
 
 // MaxNesting is how deep regions, and parentheses of sizes, may nest.
@@ -13,7 +11,7 @@ const MaxNesting = 32
 // parser builds a program from its textual form.
 type parser struct {
 	scanner
-	layouts map[string]*layout.Layout
+	layouts map[string]placement
 	depth   int
 
 	kernel *Kernel
@@ -27,7 +25,7 @@ type parser struct {
 // wrapped by Single. file names the text in errors, which have the form
 // file:line:column: message. The result is verified.
 func Parse(file string, src []byte) (*Program, error) {
-	p := &parser{scanner: scanner{file: file, src: string(src)}, layouts: map[string]*layout.Layout{}}
+	p := &parser{scanner: scanner{file: file, src: string(src)}, layouts: map[string]placement{}}
 	prog := p.program()
 	if p.err != nil {
 		return nil, p.err
@@ -75,7 +73,7 @@ func (p *parser) define() {
 	if _, ok := p.layouts[name]; ok || name == "" {
 		p.fail(start, "layout #%s: want a name not yet used", name)
 	}
-	p.layouts[name] = p.layout()
+	p.layouts[name] = p.layout("")
 }
 
 // nested enters a level of nesting; it fails if there are too many.
@@ -109,6 +107,7 @@ func (p *parser) params(add func(name string, t Type, pos int)) {
 }
 
 func (p *parser) programBody(prog *Program) {
+	prog.Pos = p.here()
 	prog.Name = p.sigil("@", "the program's name, @name")
 	p.params(func(name string, t Type, _ int) {
 		prog.Params = append(prog.Params, &Value{ID: len(prog.Params), Name: name, Type: t})
@@ -118,7 +117,7 @@ func (p *parser) programBody(prog *Program) {
 		pos := p.here()
 		switch {
 		case p.accept("workspace"):
-			prog.Workspace = append(prog.Workspace, p.buffer())
+			prog.Workspace = append(prog.Workspace, p.buffer(pos))
 		case p.accept("step"):
 			prog.Steps = append(prog.Steps, p.step(pos))
 		default:
@@ -127,8 +126,8 @@ func (p *parser) programBody(prog *Program) {
 	})
 }
 
-func (p *parser) buffer() Buffer {
-	b := Buffer{Name: p.sigil("%", "a buffer such as %part: f32[4, M]")}
+func (p *parser) buffer(pos Pos) Buffer {
+	b := Buffer{Name: p.sigil("%", "a buffer such as %part: f32[4, M]"), Pos: pos}
 	p.expect(":")
 	b.Elem = p.elem()
 	p.expect("[")
@@ -176,7 +175,7 @@ func (p *parser) bind(name string, t Type, pos int) *Value {
 	}
 	switch {
 	case p.err != nil:
-	case p.values[name] != nil || p.ended[name]:
+	case p.values[name] != nil:
 		p.fail(pos, "%%%s is defined twice", name)
 	default:
 		p.values[name] = v

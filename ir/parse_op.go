@@ -238,7 +238,7 @@ func (p *parser) slot(o *Op, s Slot) {
 }
 
 // index reads a value, or a number, which becomes a constant before the
-// operation.
+// operation unless the number was used in this scope already.
 func (p *parser) index() *Value {
 	p.blank()
 	if p.err != nil || p.peek('%') {
@@ -246,7 +246,11 @@ func (p *parser) index() *Value {
 	}
 	o := &Op{Code: OpConst, Pos: p.here()}
 	o.Int = p.int64(math.MinInt32, math.MaxInt32)
-	v := p.kernel.NewValue("", ScalarOf(I32))
+	key := "=" + intText(o.Int) // no name
+	if v := p.values[key]; v != nil || p.err != nil {
+		return v
+	}
+	v := p.bind(key, ScalarOf(I32), p.pos)
 	v.Def = o
 	o.Results = []*Value{v}
 	p.region.Ops = append(p.region.Ops, o)

@@ -26,7 +26,7 @@ func (p *parser) rawType() Type {
 		shape, e := p.shapeElem()
 		t := TileOf(e, shape...)
 		if p.accept(",") {
-			t.Layout = p.layoutRef()
+			t.Layout = p.layoutRef("layout").tile
 		}
 		p.expect(">")
 		return t
@@ -40,8 +40,12 @@ func (p *parser) rawType() Type {
 		depth := p.int()
 		p.expect("x")
 		shape, e := p.shapeElem()
+		t := RingOf(depth, e, shape...)
+		if p.accept(",") {
+			t.Shared = p.layoutRef("shared").shared
+		}
 		p.expect(">")
-		return RingOf(depth, e, shape...)
+		return t
 	}
 	return ScalarOf(p.elem())
 }
@@ -109,37 +113,51 @@ func (p *parser) dim() Dim {
 	return Dim{Sym: p.name("a dimension: a symbol or a number")}
 }
 
+// placement is a layout of registers or of shared memory.
+type placement struct {
+	tile   *layout.Layout
+	shared *layout.Shared
+}
+
 // layoutRef reads #3, a layout defined at the head of the file, or a layout
-// spelled out.
-func (p *parser) layoutRef() *layout.Layout {
+// spelled out; kind is the word its text begins with.
+func (p *parser) layoutRef(kind string) placement {
 	p.blank()
 	start := p.pos
 	if !p.accept("#") {
-		return p.layout()
+		return p.layout(kind)
 	}
 	name := p.word()
 	l, ok := p.layouts[name]
-	if !ok {
-		p.fail(start, "layout #%s is not defined", name)
+	if !ok || kind == "layout" && l.tile == nil || kind == "shared" && l.shared == nil {
+		p.fail(start, "#%s is not defined as a %s<..>", name, kind)
 	}
 	return l
 }
 
-// layout reads layout<..>; its text has no > but the last.
-func (p *parser) layout() *layout.Layout {
+// layout reads layout<..> or shared<..>; kind says which, "" any of them. The
+// text has no > but the last.
+func (p *parser) layout(kind string) placement {
 	p.blank()
 	start := p.pos
-	n := strings.IndexByte(p.src[start:], '>')
-	if !strings.HasPrefix(p.src[start:], "layout") || n < 0 {
-		p.want("a layout")
-		return nil
+	rest := p.src[start:]
+	n := strings.IndexByte(rest, '>') + 1
+	var l placement
+	var err error
+	switch {
+	case p.err != nil || n == 0:
+		p.want("layout<..> or shared<..>")
+	case kind != "shared" && strings.HasPrefix(rest, "layout"):
+		l.tile, err = layout.Parse(rest[:n])
+	case kind != "layout" && strings.HasPrefix(rest, "shared"):
+		l.shared, err = layout.ParseShared(rest[:n])
+	default:
+		p.want("layout<..> of a tile, shared<..> of a ring")
 	}
-	l, err := layout.Parse(p.src[start : start+n+1])
 	if err != nil {
 		p.fail(start, "%w", err)
-		return nil
 	}
-	p.pos = start + n + 1
+	p.pos += n
 	return l
 }
 

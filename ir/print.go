@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/kgen-dev/kgen/ir/layout"
 )
 
 // printer writes the textual form. It prints broken programs too: a dump is most
@@ -16,7 +14,7 @@ type printer struct {
 	strings.Builder
 	names   *namer
 	indent  int
-	layouts []*layout.Layout // numbered in order of first use
+	layouts []string // their texts, numbered in order of first use
 }
 
 // String returns the textual form, which Parse reads back to an equal program.
@@ -48,7 +46,7 @@ func Print(w io.Writer, p *Program) error {
 func (w *printer) finish() string {
 	var head strings.Builder
 	for i, l := range w.layouts {
-		head.WriteString("layout #" + strconv.Itoa(i) + " = " + l.String() + "\n")
+		head.WriteString("layout #" + strconv.Itoa(i) + " = " + l + "\n")
 	}
 	if len(w.layouts) > 0 {
 		head.WriteByte('\n')
@@ -56,21 +54,16 @@ func (w *printer) finish() string {
 	return head.String() + w.Builder.String()
 }
 
-// typ writes a type with its layout by number.
+// typ writes a type with its layouts by number.
 func (w *printer) typ(t Type) string {
-	if t.Layout == nil {
-		return t.String()
-	}
-	return "<" + shapeString(t.Shape) + t.Elem.String() + layoutSuffix(t.Layout, w.layout) + ">"
-}
-
-func (w *printer) layout(l *layout.Layout) string {
-	i := slices.IndexFunc(w.layouts, l.Equal)
-	if i < 0 {
-		i = len(w.layouts)
-		w.layouts = append(w.layouts, l)
-	}
-	return "#" + strconv.Itoa(i)
+	return t.text(func(layout string) string {
+		i := slices.Index(w.layouts, layout)
+		if i < 0 {
+			i = len(w.layouts)
+			w.layouts = append(w.layouts, layout)
+		}
+		return "#" + strconv.Itoa(i)
+	})
 }
 
 func (w *printer) put(parts ...string) {
@@ -299,8 +292,10 @@ func ConstString(e Elem, i int64, f float64) string {
 		return intText(i)
 	case math.IsNaN(f):
 		return "nan"
-	case math.IsInf(f, 0):
-		return strings.TrimPrefix(strconv.FormatFloat(f, 'g', -1, 64), "+")
+	case math.IsInf(f, 1):
+		return "inf"
+	case math.IsInf(f, -1):
+		return "-inf"
 	case e == F64:
 		return strconv.FormatFloat(f, 'g', -1, 64)
 	}

@@ -9,6 +9,7 @@ type Program struct {
 	Workspace []Buffer
 	Kernels   []*Kernel
 	Steps     []Step
+	Pos       Pos
 }
 
 // Buffer is global memory that lives for one run of a program: dense, row-major.
@@ -17,6 +18,7 @@ type Buffer struct {
 	Elem Elem
 	Dims []Expr
 	Zero bool // cleared before the run; otherwise its content is undefined
+	Pos  Pos
 }
 
 // Step launches a kernel. Args name, for each of the kernel's parameters, a
@@ -174,7 +176,7 @@ func (p *Program) Kernel(name string) *Kernel {
 // Single wraps a kernel as a program with the kernel's name, its parameters and
 // one step.
 func Single(k *Kernel) *Program {
-	p := &Program{Name: k.Name, Kernels: []*Kernel{k}}
+	p := &Program{Name: k.Name, Kernels: []*Kernel{k}, Pos: k.Pos}
 	step := Step{Kernel: k.Name, Pos: k.Pos}
 	for i, v := range k.Params {
 		p.Params = append(p.Params, &Value{ID: i, Name: v.Name, Type: v.Type})

@@ -254,6 +254,9 @@ func ruleDot(o *Op, _ []Type) ([]Type, error) {
 		return nil, fmt.Errorf("precision tf32 of %s operands: want f32", x.Elem)
 	}
 	sx, sy := o.Operand("scale_x"), o.Operand("scale_y")
+	if sx != nil && sy != nil && len(sx.Type.Shape) == 2 && len(sy.Type.Shape) == 2 && sx.Type.Shape[1] != sy.Type.Shape[0] {
+		return nil, fmt.Errorf("scales of types %s and %s: want as many groups", sx.Type, sy.Type)
+	}
 	return one(acc), errors.Join(checkScale(sx, x.Shape[0], x.Shape[1], 0), checkScale(sy, y.Shape[1], y.Shape[0], 1))
 }
 

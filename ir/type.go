@@ -56,6 +56,7 @@ type Type struct {
 	Depth int   // ring: number of buffers
 
 	Layout *layout.Layout // tile of rank 1 or more, staged: who holds what; nil: not chosen yet
+	Shared *layout.Shared // ring: where elements lie in a buffer; nil: not chosen yet
 }
 
 // ScalarOf returns the type of a scalar.
@@ -116,11 +117,15 @@ func (t Type) WithShape(shape ...int) Type {
 // Equal reports whether t and u are the same type.
 func (t Type) Equal(u Type) bool {
 	return t.Kind == u.Kind && t.Elem == u.Elem && t.Depth == u.Depth &&
-		slices.Equal(t.Shape, u.Shape) && slices.Equal(t.Dims, u.Dims) && sameLayout(t.Layout, u.Layout)
+		slices.Equal(t.Shape, u.Shape) && slices.Equal(t.Dims, u.Dims) && sameLayout(t.Layout, u.Layout) && sameShared(t.Shared, u.Shared)
 }
 
 func sameLayout(l, m *layout.Layout) bool {
 	return l == m || l != nil && m != nil && l.Equal(m)
+}
+
+func sameShared(s, u *layout.Shared) bool {
+	return s == u || s != nil && u != nil && s.Equal(u)
 }
 
 // SameTile reports whether t and u agree in kind, element type and shape,
@@ -128,14 +133,24 @@ func sameLayout(l, m *layout.Layout) bool {
 func (t Type) SameTile(u Type) bool { return t.WithLayout(u.Layout).Equal(u) }
 
 // String returns the textual form: f32, <128x64xbf16>, view<bf16>[M, K],
-// ring<3 x 128x64xbf16>.
-func (t Type) String() string {
+// ring<3 x 128x64xbf16>, with the layouts spelled out.
+func (t Type) String() string { return t.text(func(layout string) string { return layout }) }
+
+// text writes t; short turns the text of a layout into what stands for it.
+func (t Type) text(short func(layout string) string) string {
+	shape, suffix := shapeString(t.Shape), ""
+	if t.Layout != nil {
+		suffix = ", " + short(t.Layout.String())
+	}
+	if t.Shared != nil {
+		suffix += ", " + short(t.Shared.String())
+	}
 	switch t.Kind {
 	case Tile:
 		if len(t.Shape) == 0 {
 			return t.Elem.String()
 		}
-		return "<" + shapeString(t.Shape) + t.Elem.String() + layoutSuffix(t.Layout, (*layout.Layout).String) + ">"
+		return "<" + shape + t.Elem.String() + suffix + ">"
 	case View:
 		dims := make([]string, len(t.Dims))
 		for i, d := range t.Dims {
@@ -143,16 +158,9 @@ func (t Type) String() string {
 		}
 		return "view<" + t.Elem.String() + ">[" + strings.Join(dims, ", ") + "]"
 	case Ring:
-		return "ring<" + strconv.Itoa(t.Depth) + " x " + shapeString(t.Shape) + t.Elem.String() + ">"
+		return "ring<" + strconv.Itoa(t.Depth) + " x " + shape + t.Elem.String() + suffix + ">"
 	}
 	return "void"
-}
-
-func layoutSuffix(l *layout.Layout, text func(*layout.Layout) string) string {
-	if l == nil {
-		return ""
-	}
-	return ", " + text(l)
 }
 
 func shapeString(shape []int) string {
@@ -169,11 +177,11 @@ func (t Type) Check() error {
 	if t.Elem == NoElem || t.Elem >= numElems {
 		return fmt.Errorf("type %s: no such element type", t)
 	}
+	if err := t.checkLayouts(); err != nil {
+		return err
+	}
 	switch t.Kind {
 	case Tile:
-		if l := t.Layout; l != nil && (len(t.Shape) == 0 || !slices.Equal(l.Shape(), t.Shape)) {
-			return fmt.Errorf("a layout of shape %v for shape %v: want the same, of rank 1 or more", l.Shape(), t.Shape)
-		}
 		return checkShape(t.Shape, 1)
 	case Ring:
 		if t.Depth < 1 || t.Depth > 64 {
@@ -187,6 +195,18 @@ func (t Type) Check() error {
 		return checkDims(t.Dims)
 	}
 	return fmt.Errorf("type %s: want a scalar, tile, view or ring", t)
+}
+
+// checkLayouts checks that layouts are where they belong and fit the shape.
+func (t Type) checkLayouts() error {
+	if l := t.Layout; l != nil && (!t.IsTile() || !slices.Equal(l.Shape(), t.Shape)) {
+		return fmt.Errorf("a layout of shape %v for %s of shape %v: want a tile of that shape", l.Shape(), t.Elem, t.Shape)
+	}
+	if s := t.Shared; s != nil && (t.Kind != Ring || !slices.Equal(s.Shape(), t.Shape) || s.ElemBytes()*8 != t.Elem.MemoryBits()) {
+		return fmt.Errorf("a shared layout of shape %v and %d bytes an element for %s of shape %v: want a ring of that shape",
+			s.Shape(), s.ElemBytes(), t.Elem, t.Shape)
+	}
+	return nil
 }
 
 func checkShape(shape []int, times int) error {

@@ -64,24 +64,24 @@ func verifyKernel(k *Kernel, most int) []error {
 
 func (v *verifier) program(p *Program) {
 	if !isName(p.Name) {
-		v.fail(Pos{}, "name %q: want letters, digits and underscores", p.Name)
+		v.fail(p.Pos, "name %q: want letters, digits and underscores", p.Name)
 	}
 	types := map[string]Type{}
-	v.params(p.Params, Pos{}, func(name string, t Type) { types[name] = t })
+	v.params(p.Params, p.Pos, func(name string, t Type) { types[name] = t })
 	symbols := sizeSymbols(p.Params)
 	for _, b := range p.Workspace {
 		if _, ok := types[b.Name]; ok || !isName(b.Name) {
-			v.fail(Pos{}, "workspace %q: want a name not yet used", b.Name)
+			v.fail(b.Pos, "workspace %q: want a name not yet used", b.Name)
 		}
 		t := ViewOf(b.Elem, make([]Dim, len(b.Dims))...)
 		for i, d := range b.Dims {
-			v.expr(Pos{}, "workspace "+b.Name, d, symbols)
+			v.expr(b.Pos, "workspace "+b.Name, d, symbols)
 			if d.Op == ExprConst && d.Val > 0 {
 				t.Dims[i].Size = int(min(d.Val, 1<<31-1))
 			}
 		}
 		if err := t.Check(); err != nil {
-			v.fail(Pos{}, "workspace %s: %w", b.Name, err)
+			v.fail(b.Pos, "workspace %s: %w", b.Name, err)
 		}
 		types[b.Name] = t
 	}

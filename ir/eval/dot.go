@@ -121,19 +121,20 @@ func (m *machine) dotScaled(o *ir.Op, dst, x, y []float32, rows, cols, depth int
 	sx, nx := m.scales(o.Operand("scale_x"), 1)
 	sy, ny := m.scales(o.Operand("scale_y"), 0)
 	groups := max(nx, ny)
+	size := depth / groups
 	part := make([]float32, cols)
 	for r := range rows {
 		for g := range groups {
-			lo, hi := g*depth/groups, (g+1)*depth/groups
 			fill(part, 0)
-			multiply(part, x[r*depth+lo:r*depth+hi], y[lo*cols:hi*cols], 1, cols, hi-lo)
+			from := r*depth + g*size
+			multiply(part, x[from:from+size], y[g*size*cols:(g+1)*size*cols], 1, cols, size)
 			for j, v := range part {
 				scale := float32(1)
 				if sx != nil {
-					scale = sx[r*nx+g*nx/groups]
+					scale = sx[r*groups+g]
 				}
 				if sy != nil {
-					scale *= sy[g*ny/groups*cols+j]
+					scale *= sy[g*cols+j]
 				}
 				dst[r*cols+j] += float32(v * scale)
 			}
@@ -144,7 +145,7 @@ func (m *machine) dotScaled(o *ir.Op, dst, x, y []float32, rows, cols, depth int
 // scales returns a scale tile's elements and its number of groups.
 func (m *machine) scales(v *ir.Value, axis int) ([]float32, int) {
 	if v == nil {
-		return nil, 1
+		return nil, 0
 	}
 	return m.get(v).f, v.Type.Shape[axis]
 }
