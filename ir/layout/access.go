@@ -44,7 +44,7 @@ func (p Place) immediate(reached int) Place {
 
 func (p Place) plus(q Place) Place { return Place{Xor: p.Xor ^ q.Xor, Add: p.Add + q.Add} }
 
-// bit reports whether the place is just one power of two, and no other part.
+// is reports whether the place is n bytes, by either part.
 func (p Place) is(n int) bool { return p.Xor+p.Add == n }
 
 func (p Place) multipleOf(n int) bool { return (p.Xor|p.Add)%n == 0 }
