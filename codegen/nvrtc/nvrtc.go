@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -86,7 +87,9 @@ func Find(dirs ...string) (*Compiler, error) {
 		if err == nil {
 			return c, nil
 		}
-		failed = errors.Join(failed, err)
+		if filepath.Base(path) != path { // it is there
+			failed = errors.Join(failed, err)
+		}
 	}
 	if failed != nil {
 		return nil, fmt.Errorf("NVRTC %w: %w", ErrUnavailable, failed)
