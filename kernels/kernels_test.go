@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/ir"
 	"github.com/kgen-dev/kgen/kernels"
@@ -241,7 +242,9 @@ func TestGoldenPrograms(t *testing.T) {
 		}
 		want, err := os.ReadFile(path)
 		require.NoError(t, err)
-		require.Equal(t, string(want), prog.String(), "%s: run with -update if the change is meant", path)
+		if diff := cmp.Diff(string(want), prog.String()); diff != "" {
+			t.Errorf("%s: run with -update if the change is meant:\n%s", path, diff)
+		}
 	}
 }
 
