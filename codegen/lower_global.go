@@ -87,17 +87,7 @@ func (g *globalAccess) step(p *simt.Value, d int, n *simt.Value) *simt.Value {
 	if n.IsInt(0) {
 		return p
 	}
-	return g.b.MadWide(n, g.strideBytes(d), p)
-}
-
-// strideBytes is a stride in bytes as 32 bits. Strides of dimensions that tiles
-// span are checked at launch to fit.
-func (g *globalAccess) strideBytes(d int) *simt.Value {
-	s := g.v.stride[d]
-	if s.known != 0 {
-		return g.b.Const32(int(s.known) * g.elem)
-	}
-	return g.b.Mul(g.b.Trunc(s.wide(), simt.I32), g.b.Const32(g.elem))
+	return g.b.MadWide(n, g.v.stride[d].bytes(), p)
 }
 
 // gather finds the row number that each register's row has.

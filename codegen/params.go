@@ -25,6 +25,9 @@ type Param struct {
 	Arg  int     // which of the tile program's parameters it comes from
 	Dim  int     // ParamSize, ParamStride
 	Elem ir.Elem // element of the view, or type of the scalar
+
+	// Narrow says of a stride that the kernel computes with it in 32 bits of bytes.
+	Narrow bool
 }
 
 // view is a view in registers.
@@ -39,6 +42,7 @@ type view struct {
 type stride struct {
 	known int64              // 0 where it is not
 	wide  func() *simt.Value // I64
+	bytes func() *simt.Value // I32, in bytes
 }
 
 // param declares what a tile program's parameter becomes. Values are made on
@@ -65,9 +69,26 @@ func (l *lowering) param(p *ir.Value) {
 			}
 			return l.passed(Param{Kind: ParamStride, Arg: arg, Dim: d, Elem: v.elem}, fmt.Sprintf("%s_stride%d", p.Name, d))
 		}
+		s.bytes = func() *simt.Value { return l.strideBytes(s, Param{Kind: ParamStride, Arg: arg, Dim: d, Elem: v.elem}) }
 		v.stride = append(v.stride, s)
 	}
 	l.views[p] = v
+}
+
+// strideBytes is a stride in bytes as 32 bits. A parameter is marked, so that a
+// launch checks that it fits.
+func (l *lowering) strideBytes(s stride, p Param) *simt.Value {
+	size := p.Elem.Bits() / 8
+	if s.known != 0 {
+		return l.b.Const32(int(s.known) * size)
+	}
+	wide := s.wide()
+	for i := range l.params {
+		if q := &l.params[i]; q.Kind == p.Kind && q.Arg == p.Arg && q.Dim == p.Dim {
+			q.Narrow = true
+		}
+	}
+	return l.b.Mul(l.b.Trunc(wide, simt.I32), l.b.Const32(size))
 }
 
 // sizeOf is a view's size: a constant, or a parameter shared by all views with the

@@ -1,0 +1,272 @@
+package codegen
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/kgen-dev/kgen/ir"
+)
+
+// Argument is what a program is run on: for a view its sizes and strides in
+// elements, for a scalar its bits. Memory is the caller's: plans refer to it by
+// the argument's number.
+type Argument struct {
+	Dims, Strides []int64
+	Bits          uint64
+}
+
+// Plan is a program made ready for given sizes: what to launch, in order, and how
+// much workspace to have.
+type Plan struct {
+	Workspace []int64 // bytes of each workspace buffer; all want 256-byte alignment
+	Steps     []PlanStep
+}
+
+// PlanStep is one launch. The grid and block are one-dimensional.
+type PlanStep struct {
+	Kernel      string
+	Grid        int64
+	Threads     int
+	SharedBytes int // dynamic
+	Args        []PlanArg
+
+	counts []int64
+	order  ir.Order
+}
+
+// PlanArg is an argument of a launch: bits, or the address of memory.
+type PlanArg struct {
+	Bytes  int // 1, 4 or 8
+	Bits   uint64
+	Memory int // number of a program's argument, or that plus Workspace's; -1 for none
+}
+
+// maxGrid is the most blocks a launch has along x (CUDA C Programming Guide,
+// compute capabilities).
+const maxGrid = math.MaxInt32
+
+// Plan resolves sizes. It refuses arguments that break what the program assumes.
+func (c *Compiled) Plan(args []Argument) (*Plan, error) {
+	p := c.Program
+	if len(args) != len(p.Params) {
+		return nil, fmt.Errorf("program %s: %d arguments: want %d", p.Name, len(args), len(p.Params))
+	}
+	sizes := map[string]int64{}
+	for i, v := range p.Params {
+		if err := bind(v, args[i], sizes); err != nil {
+			return nil, err
+		}
+	}
+	env := func(name string) (int64, bool) { n, ok := sizes[name]; return n, ok }
+	plan := &Plan{}
+	all := args
+	names := map[string]int{}
+	for i, v := range p.Params {
+		names[v.Name] = i
+	}
+	for i, w := range p.Workspace {
+		a, bytes, err := workspace(w, env)
+		if err != nil {
+			return nil, err
+		}
+		names[w.Name] = len(args) + i
+		all = append(all[:len(all):len(all)], a)
+		plan.Workspace = append(plan.Workspace, bytes)
+	}
+	for _, s := range p.Steps {
+		step, err := c.step(s, all, names)
+		if err != nil {
+			return nil, fmt.Errorf("kernel %s: %w", s.Kernel, err)
+		}
+		plan.Steps = append(plan.Steps, step)
+	}
+	return plan, nil
+}
+
+// bind notes the sizes that an argument gives to symbols.
+func bind(v *ir.Value, a Argument, sizes map[string]int64) error {
+	if v.Type.IsScalar() {
+		sizes[v.Name] = int64(int32(uint32(a.Bits)))
+		if v.Type.Elem == ir.I64 {
+			sizes[v.Name] = int64(a.Bits)
+		}
+		return nil
+	}
+	if n := len(v.Type.Dims); len(a.Dims) != n || len(a.Strides) != n {
+		return fmt.Errorf("argument %s: %d sizes and %d strides: want %d of each", v.Name, len(a.Dims), len(a.Strides), n)
+	}
+	for d, dim := range v.Type.Dims {
+		n := a.Dims[d]
+		if n < 0 || n > math.MaxInt32 {
+			return fmt.Errorf("argument %s: size %d in dimension %d: want 0 to %d", v.Name, n, d, math.MaxInt32)
+		}
+		if a.Strides[d] < 0 {
+			return fmt.Errorf("argument %s: stride %d in dimension %d: want 0 or more", v.Name, a.Strides[d], d)
+		}
+		if dim.Sym == "" {
+			if dim.Size > 0 && n != int64(dim.Size) {
+				return fmt.Errorf("argument %s: size %d in dimension %d: want %d", v.Name, n, d, dim.Size)
+			}
+			continue
+		}
+		if have, ok := sizes[dim.Sym]; ok && have != n {
+			return fmt.Errorf("argument %s: size %d in dimension %d: want %s = %d as in the others", v.Name, n, d, dim.Sym, have)
+		}
+		sizes[dim.Sym] = n
+	}
+	return nil
+}
+
+// workspace sizes a dense buffer.
+func workspace(w ir.Buffer, env func(string) (int64, bool)) (Argument, int64, error) {
+	a := Argument{Dims: make([]int64, len(w.Dims)), Strides: make([]int64, len(w.Dims))}
+	total := int64(1)
+	for d := len(w.Dims) - 1; d >= 0; d-- {
+		n, err := w.Dims[d].Eval(env)
+		if err != nil {
+			return a, 0, fmt.Errorf("workspace %s: %w", w.Name, err)
+		}
+		a.Dims[d], a.Strides[d] = n, total
+		if n > 0 && total > math.MaxInt64/16/n {
+			return a, 0, fmt.Errorf("workspace %s: more bytes than 64 bits count", w.Name)
+		}
+		total *= n
+	}
+	return a, total * int64(w.Elem.MemoryBits()) / 8, nil
+}
+
+func (c *Compiled) step(s ir.Step, all []Argument, names map[string]int) (PlanStep, error) {
+	var k *Kernel
+	for i := range c.Kernels {
+		if c.Kernels[i].Name == s.Kernel {
+			k = &c.Kernels[i]
+		}
+	}
+	src := c.Program.Kernel(s.Kernel)
+	out := PlanStep{Kernel: k.Name, Threads: k.Threads, SharedBytes: k.SharedBytes, Grid: 1, order: src.Order}
+	args := make([]Argument, len(s.Args))
+	memory := make([]int, len(s.Args))
+	sizes := map[string]int64{}
+	for i, name := range s.Args {
+		memory[i] = names[name]
+		args[i] = all[memory[i]]
+		if err := bind(src.Params[i], args[i], sizes); err != nil {
+			return out, err
+		}
+	}
+	if err := k.check(src, args); err != nil {
+		return out, err
+	}
+	env := func(name string) (int64, bool) { n, ok := sizes[name]; return n, ok }
+	for _, e := range k.Space {
+		n, err := e.Eval(env)
+		if err != nil {
+			return out, err
+		}
+		if n < 0 || n > maxGrid || n > 0 && out.Grid > maxGrid/n {
+			return out, fmt.Errorf("a tile space of more than %d tiles: want fewer or larger tiles", int64(maxGrid))
+		}
+		out.counts = append(out.counts, n)
+		out.Grid *= n
+	}
+	for _, p := range k.Params {
+		out.Args = append(out.Args, p.pass(args[p.Arg], memory[p.Arg]))
+	}
+	return out, nil
+}
+
+// pass is the value of a parameter.
+func (p Param) pass(a Argument, memory int) PlanArg {
+	switch p.Kind {
+	case ParamPointer:
+		return PlanArg{Bytes: 8, Memory: memory}
+	case ParamSize:
+		return PlanArg{Bytes: 4, Bits: uint64(a.Dims[p.Dim]), Memory: -1}
+	case ParamStride:
+		return PlanArg{Bytes: 8, Bits: uint64(a.Strides[p.Dim]), Memory: -1}
+	}
+	return PlanArg{Bytes: max(p.Elem.Bits()/8, 1), Bits: a.Bits, Memory: -1}
+}
+
+// maxTileStride is the most bytes from one element of a tile to the next in any
+// dimension: addresses inside a tile are computed with 32-bit strides.
+const maxTileStride = math.MaxInt32
+
+// check holds arguments to the kernel's assumptions.
+func (k *Kernel) check(src *ir.Kernel, args []Argument) error {
+	for _, p := range k.Params {
+		if !p.Narrow {
+			continue
+		}
+		if s := args[p.Arg].Strides[p.Dim]; s > maxTileStride/int64(max(p.Elem.Bits()/8, 1)) && args[p.Arg].Dims[p.Dim] > 1 {
+			return fmt.Errorf("argument %s: stride %d in dimension %d: want at most %d bytes", src.Params[p.Arg].Name, s, p.Dim, maxTileStride)
+		}
+	}
+	for _, a := range k.Assume {
+		v, arg := src.Params[a.Arg], args[a.Arg]
+		var got int64
+		what := ""
+		ok := true
+		switch a.Kind {
+		case ir.AssumeStride:
+			got, what = arg.Strides[a.Dim], fmt.Sprintf("stride %d of dimension %d: want %d", arg.Strides[a.Dim], a.Dim, a.Lo)
+			ok = got == a.Lo
+		case ir.AssumeStrideMultiple:
+			got, what = arg.Strides[a.Dim], fmt.Sprintf("stride %d of dimension %d: want a multiple of %d", arg.Strides[a.Dim], a.Dim, a.Lo)
+			ok = got%a.Lo == 0
+		case ir.AssumeDimMultiple:
+			got, what = arg.Dims[a.Dim], fmt.Sprintf("size %d of dimension %d: want a multiple of %d", arg.Dims[a.Dim], a.Dim, a.Lo)
+			ok = got%a.Lo == 0
+		case ir.AssumeDimRange:
+			got, what = arg.Dims[a.Dim], fmt.Sprintf("size %d of dimension %d: want %d to %d", arg.Dims[a.Dim], a.Dim, a.Lo, a.Hi)
+			ok = got >= a.Lo && got <= a.Hi
+		case ir.AssumeMultiple:
+			got = scalarInt(v, arg)
+			ok, what = got%a.Lo == 0, fmt.Sprintf("%d: want a multiple of %d", got, a.Lo)
+		case ir.AssumeRange:
+			got = scalarInt(v, arg)
+			ok, what = got >= a.Lo && got <= a.Hi, fmt.Sprintf("%d: want %d to %d", got, a.Lo, a.Hi)
+		}
+		if !ok {
+			return fmt.Errorf("argument %s: %s", v.Name, what)
+		}
+	}
+	return nil
+}
+
+func scalarInt(v *ir.Value, a Argument) int64 {
+	if v.Type.Elem == ir.I64 {
+		return int64(a.Bits)
+	}
+	return int64(int32(uint32(a.Bits)))
+}
+
+// Block returns which block of the grid computes a point of the tile space: the
+// inverse of what the kernel does with its block number.
+func (s *PlanStep) Block(point []int) (int64, error) {
+	if len(point) != len(s.counts) {
+		return 0, fmt.Errorf("kernel %s: point %v: want %d coordinates", s.Kernel, point, len(s.counts))
+	}
+	at := make([]int64, len(point))
+	for i, v := range point {
+		at[i] = int64(v)
+		if at[i] < 0 || at[i] >= s.counts[i] {
+			return 0, fmt.Errorf("kernel %s: point %v: coordinate %d is outside 0 to %d", s.Kernel, point, i, s.counts[i]-1)
+		}
+	}
+	for _, r := range s.order.Reversed {
+		at[r] = s.counts[r] - 1 - at[r]
+	}
+	id := int64(0)
+	rest := 0
+	if g := int64(s.order.Group); g > 1 && len(at) > 1 {
+		first := at[0] / g * g
+		size := min(s.counts[0]-first, g)
+		id = first*s.counts[1] + at[1]*size + at[0] - first
+		rest = 2
+	}
+	for i := rest; i < len(at); i++ {
+		id = id*s.counts[i] + at[i]
+	}
+	return id, nil
+}
