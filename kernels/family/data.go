@@ -1,10 +1,12 @@
 package family
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/kgen-dev/kgen/ir"
@@ -48,11 +50,8 @@ func NewTensor(a Arg) (*Tensor, error) {
 	if _, ok := codecs[a.Elem]; !ok {
 		return nil, fmt.Errorf("tensor %s: no host data of type %s", a.Name, a.Elem)
 	}
-	t := &Tensor{Arg: a, Bytes: make([]byte, a.Elements()*a.Elem.MemoryBits()/8)}
-	for i := range t.Bytes {
-		t.Bytes[i] = 0xff // NaN in every floating-point type
-	}
-	return t, nil
+	nan := []byte{0xff} // in every floating-point type
+	return &Tensor{Arg: a, Bytes: bytes.Repeat(nan, a.Elements()*a.Elem.MemoryBits()/8)}, nil
 }
 
 // codec converts an element type's bits.
@@ -160,15 +159,21 @@ func (t *Tensor) fill(seed uint64) {
 	for i, x := range quantiles() {
 		table[i] = encode(x)
 	}
-	var word uint64
+	// A row at a time: the rows' first elements are those of the last dimension cut to 1.
+	cols, stride := t.Dims[len(t.Dims)-1], t.Strides[len(t.Dims)-1]
+	first := slices.Clone(t.Dims)
+	first[len(first)-1] = 1
 	n := 0
-	t.walk(make([]int, len(t.Dims)), t.Dims, func(offset int) {
-		if n%4 == 0 {
-			word = mix(key + uint64(n/4))
+	t.walk(make([]int, len(first)), first, func(offset int) {
+		var word uint64
+		for i := range cols {
+			if n%4 == 0 || i == 0 {
+				word = mix(key+uint64(n/4)) >> (16 * (n % 4))
+			}
+			t.put(offset+i*stride, table[word&0xffff])
+			word >>= 16
+			n++
 		}
-		t.put(offset, table[word&0xffff])
-		word >>= 16
-		n++
 	})
 }
 

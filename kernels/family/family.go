@@ -129,10 +129,12 @@ func (f *Family) Problem(flags map[string]string, gpu *target.GPU) (Problem, err
 	if err != nil {
 		return nil, err
 	}
-	if gpu == nil {
-		return p, nil
+	if gpu != nil {
+		if err := fits(p, gpu); err != nil {
+			return nil, err
+		}
 	}
-	return p, fits(p, gpu)
+	return p, nil
 }
 
 // fits refuses a problem whose arguments exceed the GPU's memory.

@@ -110,3 +110,13 @@ func TestPoints(t *testing.T) {
 	require.Len(t, family.Points(r, 10, 1<<31-1, 1<<31-1, 1<<31-1), 10)
 	require.Empty(t, family.Points(r, 0, 5))
 }
+
+func BenchmarkNewData(b *testing.B) {
+	a := arg("q", ir.BF16, 0, 1, 4096, 32, 128)
+	b.SetBytes(int64(2 * a.Elements()))
+	for b.Loop() {
+		if _, err := family.NewData([]family.Arg{a}, 1); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
