@@ -1,0 +1,68 @@
+package tune
+
+import (
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/kernels/family"
+	"github.com/kgen-dev/kgen/kernels/space"
+	"github.com/kgen-dev/kgen/roofline"
+	"github.com/kgen-dev/kgen/roofline/measured"
+)
+
+// Result is what a run found. As JSON it is what `kgen tune --json` prints.
+type Result struct {
+	Kernel   string          `json:"kernel"` // the family
+	GPU      string          `json:"gpu"`    // its id
+	Problem  family.Settings `json:"problem"`
+	Space    Space           `json:"space"`
+	Compiled int             `json:"compiled"` // configurations with a cubin, from the cache or not
+	Failed   int             `json:"failed"`   // configurations tried that came to nothing
+	Best     []Best          `json:"best"`     // fastest first
+
+	// LibraryUS is what the fastest library in the measured tables takes for exactly
+	// this problem, in microseconds; null where the tables lack it.
+	LibraryUS *float64  `json:"library_us"`
+	Artifacts Artifacts `json:"artifacts"`
+
+	Library   *measured.Time `json:"-"` // behind LibraryUS, with its note
+	Removed   space.Counts   `json:"-"` // which constraint removed how many
+	Failures  []Failures     `json:"-"` // behind Failed
+	Toolchain string         `json:"-"` // what compiled, or why nothing did
+	Notes     []string       `json:"-"` // what a reader must know, a sentence each
+}
+
+// Space is the size of the search space.
+type Space struct {
+	Total int64 `json:"total"` // points of the product
+	Valid int64 `json:"valid"` // that meet the constraints
+}
+
+// Best is one of the best configurations.
+type Best struct {
+	Config      space.Config     `json:"config"`
+	TimeUS      float64          `json:"time_us"`
+	TFLOPS      float64          `json:"tflops"`
+	Score       float64          `json:"score"`  // least possible time / time
+	Limit       roofline.Unit    `json:"limit"`  // the unit that binds
+	Limits      Limits           `json:"limits"` // each unit's time for this configuration's work
+	Registers   int              `json:"registers"`
+	SharedBytes int              `json:"shared_bytes"`
+	SpillBytes  int              `json:"spill_bytes"`
+	CTAsPerSM   int              `json:"ctas_per_sm"`
+	Verified    bool             `json:"verified"`
+	Provenance  bench.Provenance `json:"provenance"` // of the time
+
+	Fault string `json:"-"` // what the check found wrong; empty if Verified
+}
+
+// Limits are times in microseconds by unit, written as JSON in the order of
+// roofline.Units.
+type Limits map[roofline.Unit]float64
+
+// Artifacts are absolute paths of files that exist; empty where there is none.
+type Artifacts struct {
+	CUDA     string `json:"cuda"`
+	PTX      string `json:"ptx"`
+	Cubin    string `json:"cubin"`
+	Roofline string `json:"roofline"` // SVG
+	Store    string `json:"store"`
+}

@@ -1,0 +1,82 @@
+// Package tune searches a family's space of configurations for a problem on a GPU:
+// enumerate, compile, read the resources, drop what does not fit, predict a time,
+// verify the best on the virtual machine, record everything.
+package tune
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/kgen-dev/kgen/codegen/cache"
+	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/kernels/family"
+	"github.com/kgen-dev/kgen/tune/store"
+)
+
+// Options say what to tune and with what.
+type Options struct {
+	Family  *family.Family
+	Problem family.Problem
+	GPU     *target.GPU
+
+	Toolchain Toolchain
+	Cache     *cache.Cache // of compiled kernels; nil: none
+	Store     *store.Store // where every evaluation goes
+	Dir       string       // folder of the artifacts; made if it is not there
+
+	Seed    uint64
+	Configs int // most configurations to compile; 0: DefaultConfigs
+	Top     int // how many to verify and report; 0: DefaultTop
+	Workers int // configurations compiled at a time; 0: one for each core
+
+	Command string // for the store's record of the run
+	Version string // of kgen, likewise
+
+	// Progress, if not nil, is called as the run goes on, by one goroutine at a time.
+	Progress func(Progress)
+	// Log gets what a person looking for a cause wants to know; nil: nothing.
+	Log *slog.Logger
+}
+
+// Defaults of Options.
+const (
+	DefaultConfigs = 96
+	DefaultTop     = 10
+)
+
+// Phase is a part of a run.
+type Phase string
+
+// The phases, in order.
+const (
+	Rank    Phase = "rank"    // every valid configuration by a first estimate
+	Compile Phase = "compile" // the most promising: compiled, pruned, predicted
+	Verify  Phase = "verify"  // the best on the virtual machine
+)
+
+// Progress is where a run stands.
+type Progress struct {
+	Phase       Phase
+	Done, Total int // configurations of the phase
+	Compiled    int // configurations with a cubin so far
+	Failures    []Failures
+	Best        *Best         // so far; nil before the first
+	Left        time.Duration // estimated for the phase; 0: not known yet
+}
+
+// Failures is how many configurations ended alike.
+type Failures struct {
+	Outcome store.Outcome
+	Count   int
+}
+
+// ErrNothing says that not one configuration could be predicted.
+var ErrNothing = errors.New("no configuration is left")
+
+// Run tunes. A cancelled run leaves the store whole and returns the context's error;
+// the same run started again goes on from there.
+func Run(ctx context.Context, o Options) (*Result, error) {
+	return nil, errors.New("tune: not there yet")
+}
