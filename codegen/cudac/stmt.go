@@ -28,7 +28,7 @@ func (p *printer) printBlock(b *simt.Block) {
 
 // one prints an instruction unless it prints nothing itself.
 func (p *printer) one(in *simt.Instr) {
-	if in.Op == simt.OpNote || len(in.Results) == 1 && p.inline[in.Results[0].ID] {
+	if len(in.Results) == 1 && p.inline[in.Results[0].ID] {
 		return
 	}
 	p.explain(in)

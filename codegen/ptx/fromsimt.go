@@ -143,7 +143,7 @@ type opcode struct {
 
 func newEmitter(k *simt.Kernel) *emitter {
 	e := &emitter{
-		k: k, regs: simt.AssignRegisters(k, true), uniform: simt.Uniform(k),
+		k: k, regs: simt.AssignRegisters(k, simt.ForPTX), uniform: simt.Uniform(k),
 		opcodes: map[opcodeKey]opcode{}, consts: map[constKey]string{},
 	}
 	e.names = make([]string, len(e.regs.First))

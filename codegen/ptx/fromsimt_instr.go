@@ -20,7 +20,6 @@ func (e *emitter) instr(in *simt.Instr) {
 		e.doLoop(in)
 	case simt.OpIf:
 		e.branch(in)
-	case simt.OpNote:
 	case simt.OpBitcast:
 		if x := in.Args[0]; e.regs.Reg(x) < 0 {
 			e.move(e.reg(in.Result()), operandConst(x), in.Type)

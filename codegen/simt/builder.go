@@ -17,11 +17,13 @@ type Builder struct {
 	not   bool
 	vn    numbering
 	notes map[string]int32
+	zeros known
+	raw   bool // neither fold nor number: for tests
 }
 
 // NewBuilder returns a builder at the end of k's body.
 func NewBuilder(k *Kernel) *Builder {
-	b := &Builder{K: k, block: k.Body, notes: map[string]int32{}}
+	b := &Builder{K: k, block: k.Body, notes: map[string]int32{}, zeros: known{k: k}}
 	b.vn.init()
 	return b
 }
@@ -105,6 +107,11 @@ type attrs struct {
 // pure builds, folds or finds a pure operation with one result of type rt.
 func (b *Builder) pure(op Op, t, rt Type, a attrs, args ...*Value) *Value {
 	b.check(op, t, args)
+	if b.raw {
+		in := b.emit(op, t, args...)
+		in.setAttrs(a)
+		return b.result(in, rt)
+	}
 	if v := b.fold(op, t, rt, a, args); v != nil {
 		return v
 	}
@@ -152,8 +159,8 @@ func (b *Builder) check(op Op, t Type, args []*Value) {
 
 // floating builds a value that stands in no block.
 func (b *Builder) floating(op Op, t Type, a attrs, set func(*Instr)) *Value {
-	key := keyOf(op, t, t, a, nil)
-	if v := b.vn.findRoot(key); v != nil {
+	id := keyOf(op, t, t, a, nil)
+	if v := b.K.roots[id]; v != nil {
 		return v
 	}
 	in := b.K.newInstr()
@@ -162,7 +169,10 @@ func (b *Builder) floating(op Op, t Type, a attrs, set func(*Instr)) *Value {
 		set(in)
 	}
 	v := b.result(in, t)
-	b.vn.addRoot(key, v)
+	if b.K.roots == nil {
+		b.K.roots = make(map[key]*Value, 256)
+	}
+	b.K.roots[id] = v
 	if op != OpConst {
 		b.K.Inputs = append(b.K.Inputs, v)
 	}

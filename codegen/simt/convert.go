@@ -97,9 +97,6 @@ func (b *Builder) Bitcast(x *Value, t Type) *Value {
 	if x.Type == t {
 		return x
 	}
-	if x.Def != nil && x.Block == nil && x.Def.Op == OpBitcast {
-		return b.Bitcast(x.Def.Args[0], t)
-	}
 	return b.pure(OpBitcast, t, t, attrs{}, x)
 }
 
@@ -113,8 +110,8 @@ func (b *Builder) Unpack(x *Value, half Type) (lo, hi *Value) {
 	if half.Bits()*2 != x.Type.Bits() {
 		panic(fmt.Sprintf("simt: unpack of %s into %s: want half the width", x.Type, half))
 	}
-	if x.Def != nil && x.Block == nil && x.Def.Op == OpPack && x.Def.Args[0].Type == half && x.Def.Args[1].Type == half {
-		return x.Def.Args[0], x.Def.Args[1]
+	if x.Block == nil && x.Def.Op == OpPack {
+		return b.Bitcast(x.Def.Args[0], half), b.Bitcast(x.Def.Args[1], half)
 	}
 	if x.IsConst() {
 		n := half.Bits()

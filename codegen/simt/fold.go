@@ -17,11 +17,17 @@ func (b *Builder) fold(op Op, t, rt Type, a attrs, args []*Value) *Value {
 		}
 	}
 	switch {
+	case op == OpBitcast && args[0].Type == rt:
+		return args[0]
+	case op == OpBitcast && args[0].Block == nil && args[0].Def.Op == OpBitcast:
+		return b.Bitcast(args[0].Def.Args[0], rt)
 	case op == OpSelect:
 		return foldSelect(args)
 	case op == OpCmp && args[0] == args[1] && !t.IsFloat():
 		c := Cmp(a.sub)
 		return b.ConstPred(c == EQ || c == LE || c == GE || c == LEU || c == GEU)
+	case op == OpSext || op == OpZext:
+		return b.foldExtend(op, t, args[0])
 	case t == Pred || t.IsInt():
 		return b.foldInt(op, t, args)
 	}
@@ -65,12 +71,18 @@ func (b *Builder) foldInt(op Op, t Type, args []*Value) *Value {
 		}
 	}
 	if !y.IsConst() {
-		if x.IsInt(0) && (op == OpShl || op == OpShr || op == OpShrU) {
+		switch {
+		case x.IsInt(0) && (op == OpShl || op == OpShr || op == OpShrU):
 			return x
+		case op == OpAdd:
+			return b.foldAdd(x, y)
 		}
 		return nil
 	}
-	return b.foldRight(op, t, x, y.Int())
+	if v := b.foldRight(op, t, x, y.Int()); v != nil {
+		return v
+	}
+	return b.foldKnown(op, t, x, y.Int())
 }
 
 func (b *Builder) foldUnary(op Op, x *Value) *Value {
@@ -192,7 +204,7 @@ func (b *Builder) foldMad(op Op, args []*Value) *Value {
 	case z.IsInt(0) && z.Type != Ptr:
 		return mul()
 	}
-	return nil
+	return b.foldMadConst(op, x, y, z)
 }
 
 // constOperand tells whether x is (something op constant).

@@ -5,7 +5,6 @@ package simt
 // block.
 type numbering struct {
 	table map[key]*Value
-	root  map[key]*Value
 	log   []key
 	marks []int
 }
@@ -24,7 +23,6 @@ type key struct {
 
 func (n *numbering) init() {
 	n.table = make(map[key]*Value, 1024)
-	n.root = make(map[key]*Value, 256)
 }
 
 func keyOf(op Op, t, rt Type, a attrs, args []*Value) key {
@@ -52,15 +50,12 @@ func commutes(op Op) bool {
 	return false
 }
 
-func (n *numbering) find(k key) *Value     { return n.table[k] }
-func (n *numbering) findRoot(k key) *Value { return n.root[k] }
+func (n *numbering) find(k key) *Value { return n.table[k] }
 
 func (n *numbering) add(k key, v *Value) {
 	n.table[k] = v
 	n.log = append(n.log, k)
 }
-
-func (n *numbering) addRoot(k key, v *Value) { n.root[k] = v }
 
 func (n *numbering) enter() { n.marks = append(n.marks, len(n.log)) }
 

@@ -114,7 +114,6 @@ const (
 	OpIf   // (predicate)
 	OpReturn
 	OpTrap
-	OpNote // a comment
 
 	numOps
 )
@@ -259,7 +258,6 @@ var ops = [numOps]OpInfo{
 	OpIf:     {Name: "if", Args: "p", Result: "*", Types: setOf(Void), Effect: Control, Pipe: PipeCtrl},
 	OpReturn: {Name: "return", Types: setOf(Void), Effect: Control, Pipe: PipeCtrl, PTX: "ret", C: "return"},
 	OpTrap:   {Name: "trap", Types: setOf(Void), Effect: Control, Pipe: PipeCtrl, PTX: "trap"},
-	OpNote:   {Name: "note", Types: setOf(Void), Effect: Orders},
 }
 
 // Info returns the operation's row.

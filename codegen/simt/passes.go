@@ -1,0 +1,24 @@
+package simt
+
+// Pass is a clean-up of a kernel in place.
+type Pass struct {
+	Name string
+	Why  string
+	Run  func(*Kernel)
+}
+
+// Passes is the clean-up in its order.
+var Passes = []Pass{
+	{"simplify", "fold constants and give equal computations one value, now that loops and branches are known", Simplify},
+	{"address", "split addresses in loops into what stays and what moves, and bump one pointer a round for what moves", ReduceAddresses},
+	{"hoist", "move what a loop computes alike in every round before it", Hoist},
+	{"simplify", "merge what the passes before made equal", Simplify},
+	{"dead", "remove what nobody uses, carried values of loops included", RemoveDead},
+}
+
+// Clean runs all passes.
+func Clean(k *Kernel) {
+	for _, p := range Passes {
+		p.Run(k)
+	}
+}
