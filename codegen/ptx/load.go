@@ -9,5 +9,8 @@ func Load(file string, src []byte) (*Module, error) {
 	if err := Resolve(m); err != nil {
 		return nil, err
 	}
+	if err := Check(m); err != nil {
+		return nil, err
+	}
 	return m, nil
 }

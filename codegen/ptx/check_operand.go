@@ -1,0 +1,312 @@
+package ptx
+
+import "fmt"
+
+// operandMatch compares operands with a form's. It remembers the complaint
+// about the last operand that any form got to.
+type operandMatch struct {
+	c      *checker
+	r      *reading
+	in     *Instruction
+	at     int // operand complained about; len(in.Operands) is one missing
+	reason string
+}
+
+func (m *operandMatch) pos() Pos {
+	if m.at >= 0 && m.at < len(m.in.Operands) {
+		return m.in.Operands[m.at].Pos
+	}
+	return m.in.Pos
+}
+
+// complain keeps a complaint if no form got further.
+func (m *operandMatch) complain(at int, format string, args ...any) {
+	if at > m.at {
+		m.at, m.reason = at, fmt.Sprintf(format, args...)
+	}
+}
+
+// all matches operands with their specs; optional ones may be left out.
+func (m *operandMatch) all(specs []operandSpec, ops []Operand) bool {
+	at := len(m.in.Operands) - len(ops)
+	if len(specs) == 0 {
+		if len(ops) > 0 {
+			m.complain(at, "operand %d: want %d operands", at+1, at)
+		}
+		return len(ops) == 0
+	}
+	s := &specs[0]
+	if len(ops) > 0 && m.one(s, &ops[0], at) && m.all(specs[1:], ops[1:]) {
+		return true
+	}
+	if s.optional && m.all(specs[1:], ops) {
+		return true
+	}
+	if len(ops) == 0 {
+		m.complain(at, "%d operands: want %s after them", at, s)
+	}
+	return false
+}
+
+// one matches one operand and says why not.
+func (m *operandMatch) one(s *operandSpec, o *Operand, at int) bool {
+	if m.fits(s, o) {
+		return true
+	}
+	m.complain(at, "operand %d is %s: want %s", at+1, m.describe(o), m.want(s))
+	return false
+}
+
+// fits says whether an operand is of a spec's kind and type.
+func (m *operandMatch) fits(s *operandSpec, o *Operand) bool {
+	switch s.kind {
+	case kindAny:
+		return true
+	case kindDest, kindReg:
+		return m.register(s, o) && o.Member == m.component(o)
+	case kindDestSink:
+		return o.Kind == OpSink || m.register(s, o)
+	case kindSink:
+		return o.Kind == OpSink
+	case kindDestSelect:
+		return m.register(s, o) && o.Member != ""
+	case kindDestPair:
+		return m.pair(o, func(d *Operand) bool { return m.register(s, d) }, true)
+	case kindDestBoth:
+		return m.pair(o, func(d *Operand) bool { return m.register(s, d) }, false)
+	case kindDestBothSink:
+		return m.pair(o, func(d *Operand) bool { return d.Kind == OpSink || m.register(s, d) }, false)
+	case kindPred:
+		return m.c.isPredicate(o) && !o.Neg || o.Kind == OpSink
+	case kindPredPair:
+		return m.pair(o, m.predOrSink, true)
+	case kindPredBoth:
+		return m.pair(o, m.predOrSink, false)
+	case kindSource:
+		return m.source(s, o)
+	case kindAddress:
+		return m.source(s, o) || m.special(s, o) || o.Kind == OpSymbol || o.Kind == OpFunc || o.Kind == OpIndex
+	case kindCond:
+		return m.c.isPredicate(o) || o.Kind == OpImm && o.Imm <= ImmUint
+	case kindImm:
+		return m.immediate(s, o)
+	}
+	return m.fitsCompound(s, o)
+}
+
+// fitsCompound is fits for operands that have parts.
+func (m *operandMatch) fitsCompound(s *operandSpec, o *Operand) bool {
+	switch s.kind {
+	case kindMem:
+		return o.Kind == OpIndex || o.Kind == OpAddr && len(o.Elems) == 1 && m.base(&o.Elems[0])
+	case kindMemMore:
+		return o.Kind == OpAddr && len(o.Elems) > 1
+	case kindVectorD, kindVectorS:
+		return m.vector(s, o, m.r.vec)
+	case kindVector:
+		return m.vector(s, o, s.count)
+	case kindVectorAny:
+		return o.Kind == OpVector
+	case kindAccumulator:
+		return m.vector(s, o, m.r.acc)
+	case kindPackD, kindPackS:
+		return m.packed(s, o)
+	case kindDescriptor:
+		return o.Kind == OpAddr && len(o.Elems) == 1 || o.Kind == OpReg && o.registerType().Bits() == 64
+	case kindLabel:
+		return o.Kind == OpLabel
+	case kindTargets:
+		return o.Kind == OpTargets
+	case kindCallee:
+		return o.Kind == OpFunc || o.Kind == OpReg
+	case kindList:
+		return o.Kind == OpList
+	case kindCallTail:
+		return o.Kind == OpProto || o.Kind == OpTargets
+	}
+	return false
+}
+
+// component is the member that an operand may have as a plain register: that
+// of a vector register.
+func (m *operandMatch) component(o *Operand) Member {
+	if v, ok := o.Decl.(*Variable); ok && v.Vector > 0 {
+		return o.Member
+	}
+	return ""
+}
+
+func (m *operandMatch) pair(o *Operand, first func(*Operand) bool, alone bool) bool {
+	if o.Kind != OpPair {
+		return alone && first(o)
+	}
+	return first(&o.Elems[0]) && m.predOrSink(&o.Elems[1])
+}
+
+func (m *operandMatch) predOrSink(o *Operand) bool {
+	return o.Kind == OpSink || m.c.isPredicate(o) && !o.Neg
+}
+
+// registerType is the type of a register operand.
+func (o *Operand) registerType() Type {
+	if v, ok := o.Decl.(*Variable); ok && o.Kind == OpReg {
+		return v.Type
+	}
+	return NoType
+}
+
+func (c *checker) isPredicate(o *Operand) bool {
+	return o.Kind == OpReg && o.registerType() == Pred ||
+		o.Kind == OpSpecial && Special(o.Slot).Type() == Pred
+}
+
+// typeOf is the type that a rule asks for, NoType for any.
+func (m *operandMatch) typeOf(r typeRule) Type {
+	switch r.from {
+	case typeFixed:
+		return r.typ
+	case typeMod:
+		return m.r.types[r.index]
+	case typeWide:
+		return wideTypes[m.r.types[0]]
+	}
+	return NoType
+}
+
+var wideTypes = map[Type]Type{U16: U32, S16: S32, U32: U64, S32: S64}
+
+func (m *operandMatch) register(s *operandSpec, o *Operand) bool {
+	if o.Kind != OpReg || o.Neg {
+		return false
+	}
+	t := m.typeOf(s.typ)
+	return t == NoType || agrees(t, o.registerType(), s.typ.wider)
+}
+
+func (m *operandMatch) special(s *operandSpec, o *Operand) bool {
+	if o.Kind != OpSpecial {
+		return false
+	}
+	t := m.typeOf(s.typ)
+	return t == NoType || agrees(t, Special(o.Slot).Type(), true) || t.Bits() == 64
+}
+
+func (m *operandMatch) source(s *operandSpec, o *Operand) bool {
+	return m.register(s, o) || o.Kind == OpImm && immediateAgrees(m.typeOf(s.typ), o)
+}
+
+func (m *operandMatch) immediate(s *operandSpec, o *Operand) bool {
+	if o.Kind != OpImm || o.Imm > ImmUint {
+		return false
+	}
+	for _, v := range s.values {
+		if o.Value == uint64(v) {
+			return true
+		}
+	}
+	return s.values == nil
+}
+
+// base is the first part of an address.
+func (m *operandMatch) base(o *Operand) bool {
+	switch o.Kind {
+	case OpReg:
+		t := o.registerType()
+		return (t.Bits() == 32 || t.Bits() == 64) && !t.Float()
+	case OpImm:
+		return o.Imm <= ImmUint
+	}
+	return o.Kind == OpSymbol || o.Kind == OpFunc
+}
+
+// vector is n elements in braces, or one alone where n is 1.
+func (m *operandMatch) vector(s *operandSpec, o *Operand, n int) bool {
+	element := func(e *Operand) bool {
+		if s.kind == kindVectorD && e.Kind == OpSink && n > 1 {
+			return true
+		}
+		return m.register(s, e) || s.kind == kindVectorS && m.source(s, e)
+	}
+	if o.Kind != OpVector {
+		return n == 1 && element(o)
+	}
+	if len(o.Elems) != n {
+		return false
+	}
+	for i := range o.Elems {
+		if !element(&o.Elems[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// packed is 2 or 4 elements that together have the instruction type's bits.
+func (m *operandMatch) packed(s *operandSpec, o *Operand) bool {
+	if o.Kind != OpVector || len(o.Elems) < 2 {
+		return false
+	}
+	t := m.r.types[0]
+	bits := t.Bits() / len(o.Elems)
+	for i := range o.Elems {
+		e := &o.Elems[i]
+		switch {
+		case e.Kind == OpSink && s.kind == kindPackD:
+		case e.Kind == OpReg && e.registerType().Bits() == bits && e.registerType() != Pred:
+		case e.Kind == OpImm && s.kind == kindPackS:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// agrees says whether a register's type goes with an instruction's: PTX ISA
+// 9.2 and 9.4.1. Untyped bits go with everything of their size, integers with
+// integers, floats with the same float; of integers and bits a wider register
+// may stand where the instruction widens.
+func agrees(t, reg Type, wider bool) bool {
+	if reg == Pred || t == Pred {
+		return t == reg
+	}
+	size, have := containerBits(t), reg.Bits()
+	if have != size && !(wider && have > size) {
+		return false
+	}
+	switch {
+	case isBits(reg):
+		return true
+	case isBits(t):
+		return true
+	case reg.Float():
+		return t == reg
+	}
+	return t.Signed() || t.Unsigned()
+}
+
+func isBits(t Type) bool { return t >= B1 && t <= B1024 }
+
+// containerBits is the size of the register that holds a value of a type.
+func containerBits(t Type) int {
+	n := t.Bits()
+	for _, size := range []int{8, 16, 32, 64} {
+		if n <= size {
+			return size
+		}
+	}
+	return n
+}
+
+// immediateAgrees says whether a number may stand for a type.
+func immediateAgrees(t Type, o *Operand) bool {
+	integer := o.Imm <= ImmUint
+	switch {
+	case t == NoType || t == Pred:
+		return integer
+	case t == F32 || t == F64:
+		return !integer
+	case isBits(t):
+		return integer || containerBits(t) == 32 && o.Imm == ImmF32 || containerBits(t) == 64 && o.Imm == ImmF64
+	}
+	return integer
+}

@@ -1,0 +1,187 @@
+package ptx
+
+// modLists are the lists that several rows share. A list of several lines
+// makes a form of each.
+var modLists = map[string]string{
+	"cmpint":   "eq|ne|lt|le|gt|ge|lo|ls|hi|hs",
+	"cmpfloat": "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan",
+
+	"scope":  "cta|cluster@7.8/90|gpu|sys",
+	"shared": "shared|shared::cta@7.8/30",
+	"from":   "const|global|local|param|param::entry@8.3|param::func@8.3|shared|shared::cta@7.8/30|shared::cluster@7.8/90?",
+	"to":     "global|local|param|param::func@8.3|shared|shared::cta@7.8/30|shared::cluster@7.8/90?",
+	"atom":   "global|shared|shared::cta@7.8/30|shared::cluster@7.8/90?",
+
+	"asem":   "relaxed@6.0/70|acquire@6.0/70|release@6.0/70|acq_rel@6.0/70?",
+	"rsem":   "relaxed@6.0/70|release@6.0/70?",
+	"ascope": "cta@5.0/60|cluster@7.8/90|gpu@5.0/60|sys@5.0/60?",
+	"mscope": "cta|cluster|gpu|sys?",
+	"ints":   "u8|u16|u32|u64|s8|s16|s32|s64",
+
+	"arrive":  "\nrelease@8.0|relaxed@8.6/90 cta|cluster@8.0/90",
+	"await":   "\nacquire@8.0|relaxed@8.6/90 cta|cluster@8.0/90",
+	"release": "\nrelease@8.0 cta",
+
+	"dim":      "1d|2d|3d|4d|5d",
+	"ctagroup": "cta_group::1@tcgen05|cta_group::2@tcgen05?",
+
+	"l1":       "L1::evict_normal@7.4/70|L1::evict_unchanged@7.4/70|L1::evict_first@7.4/70|L1::evict_last@7.4/70|L1::no_allocate@7.4/70?",
+	"l2":       "L2::evict_normal@8.8/100|L2::evict_first@8.8/100|L2::evict_last@8.8/100?",
+	"prefetch": "L2::64B@7.4/75|L2::128B@7.4/75|L2::256B@7.4/80?",
+
+	"data": `v2|v4? b8|b16|b32|u8|u16|u32|s8|s16|s32|f32
+		v2? b64|u64|s64|f64
+		v4@8.8/100 b64|u64|s64|f64
+		v8@8.8/100 b32|u32|s32|f32
+		b128@8.3/70`,
+	"mfloat": `v2|v4|v8 f16|bf16
+		v2|v4? f16x2|bf16x2|f32
+		f16|bf16|f64
+		v2|v4|v8? e5m2x2@multimem8|e4m3x2@multimem8|e5m2@multimem8|e4m3@multimem8
+		v2|v4? e5m2x4@multimem8|e4m3x4@multimem8`,
+}
+
+// moveRows: PTX ISA 9.7.9.3 to 9.7.9.7 and 9.7.9.19, 20, 23, 24; 9.7.17.
+var moveRows = []row{
+	{"mov", "pred", "p q", PipeALU, ""},
+	{"mov", "b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64", "d a", PipeALU, ""},
+	{"mov", "b16|b32|b64|b128@8.3/70", "dpack r", PipeALU, ""},
+	{"mov", "b16|b32|b64|b128@8.3/70", "d spack", PipeALU, ""},
+	{"mov", "b128", "d r", PipeALU, "8.3/70"},
+	{"isspacep", "const@3.1|global|local|shared|shared::cta@7.8/30|shared::cluster@7.8/90|param@7.7/70|param::entry@8.3/70", "p a:*", PipeALU, "2.0/20"},
+	{"cvta", "const@3.1|global|local|shared|shared::cta@7.8/30|shared::cluster@7.8/90|param@7.7/70|param::entry@8.3/70 u32|u64", "d a", PipeALU, "2.0/20"},
+	{"cvta", "to const@3.1|global|local|shared|shared::cta@7.8/30|shared::cluster@7.8/90|param@7.7/70|param::entry@8.3/70 u32|u64", "d a", PipeALU, "2.0/20"},
+	{"mapa", "shared::cluster? u32|u64", "d a s:u32", PipeALU, "7.8/90"},
+	{"getctarank", "shared::cluster? u32|u64", "d:u32 a", PipeALU, "7.8/90"},
+	{"stacksave", "u32|u64", "d", PipeALU, "7.3/52"},
+	{"stackrestore", "u32|u64", "r", PipeALU, "7.3/52"},
+	{"alloca", "u32|u64", "d s i?", PipeALU, "7.3/52"},
+}
+
+// convertRows: PTX ISA 9.7.9.21 and 22.
+var convertRows = []row{
+	{"cvt", "sat? $ints $ints", "d^ a:t1^", PipeALU, ""},
+	{"cvt", "rni|rzi|rmi|rpi ftz? sat? $ints f32|f64|f16@4.2/53|bf16@7.8/90", "d^ a:t1^", PipeConvert, ""},
+	{"cvt", "rn|rz|rm|rp sat? f32|f64|f16@4.2/53|bf16@7.8/90 $ints", "d^ a:t1^", PipeConvert, ""},
+	{"cvt", "rn|rz|rm|rp ftz? sat? f32 f64", "d^ a:t1^", PipeConvert, ""},
+	{"cvt", "ftz? sat? f64 f32|f16@4.2/53|bf16@7.8/90", "d^ a:t1^", PipeConvert, ""},
+	{"cvt", "ftz? sat? f32 f16@4.2/53|bf16@7.1/80", "d^ a:t1^", PipeALU, ""},
+	{"cvt", "rn|rz|rm|rp ftz? sat? f16 f32|f64|bf16@7.8/90", "d^ a:t1^", PipeConvert, "4.2/53"},
+	{"cvt", "rn|rz|rm|rp sat? bf16 f64|f16|bf16", "d^ a:t1^", PipeConvert, "7.8/90"},
+	{"cvt", "rni|rzi|rmi|rpi|rn|rz|rm|rp? ftz? sat? f32 f32", "d^ a:t1^", PipeALU, ""},
+	{"cvt", "rni|rzi|rmi|rpi|rn|rz|rm|rp? sat? f64 f64", "d^ a:t1^", PipeFP64, ""},
+	{"cvt", "rni|rzi|rmi|rpi|rn|rz|rm|rp? ftz? sat? f16 f16", "d^ a:t1^", PipeALU, "4.2/53"},
+	{"cvt", "rni|rzi|rmi|rpi? bf16 bf16", "d^ a:t1^", PipeALU, "7.8/90"},
+
+	{"cvt", "rn|rz relu? satfinite@8.1? f16|bf16 f32", "d^ a:t1^", PipeALU, "7.0/80"},
+	{"cvt", "rn|rz relu? satfinite@8.1? f16x2|bf16x2 f32", "d s:t1 s:t1", PipeALU, "7.0/80"},
+	{"cvt", "rs relu? satfinite? f16x2|bf16x2 f32", "d s:t1 s:t1 s:b32", PipeALU, "rs"},
+	{"cvt", "rna satfinite@8.1? tf32 f32", "d s:t1", PipeALU, "7.0/80"},
+	{"cvt", "rn|rz relu? tf32 f32", "d s:t1", PipeALU, "7.8/90"},
+	{"cvt", "rn|rz satfinite relu? tf32 f32", "d s:t1", PipeALU, "8.6/100"},
+	{"cvt", "rn satfinite relu? e4m3x2|e5m2x2 f32", "d s:t1 s:t1", PipeConvert, "7.8/90&8.1/89"},
+	{"cvt", "rn satfinite relu? e4m3x2|e5m2x2 f16x2", "d s:t1", PipeConvert, "7.8/90&8.1/89"},
+	{"cvt", "rn satfinite relu? e4m3x2|e5m2x2 bf16x2", "d s:t1", PipeConvert, "narrow"},
+	{"cvt", "rn relu? f16x2 e4m3x2|e5m2x2", "d s:t1", PipeConvert, "7.8/90&8.1/89"},
+	{"cvt", "rs relu? satfinite e4m3x4|e5m2x4|e2m3x4|e3m2x4|e2m1x4 f32", "d {4}:f32 s:b32", PipeConvert, "rs"},
+	{"cvt", "rn satfinite relu? e2m1x2|e2m3x2|e3m2x2 f32", "d s:t1 s:t1", PipeConvert, "blackwell"},
+	{"cvt", "rn satfinite relu? e2m1x2|e2m3x2|e3m2x2 f16x2|bf16x2", "d s:t1", PipeConvert, "narrow"},
+	{"cvt", "rn relu? f16x2 e2m1x2|e2m3x2|e3m2x2", "d s:t1", PipeConvert, "blackwell"},
+	{"cvt", "rz|rp satfinite? ue8m0x2 f32", "d s:t1 s:t1", PipeConvert, "blackwell"},
+	{"cvt", "rz|rp satfinite? ue8m0x2 bf16x2", "d s:t1", PipeConvert, "blackwell"},
+	{"cvt", "rn bf16x2 ue8m0x2", "d s:t1", PipeConvert, "blackwell"},
+	{"cvt", "rn satfinite relu? s2f6x2 f32", "d s:t1 s:t1", PipeConvert, "s2f6"},
+	{"cvt", "rn satfinite relu? scaled::n2::ue8m0 s2f6x2 f32", "d s:t1 s:t1 s:b16", PipeConvert, "s2f6"},
+	{"cvt", "rn satfinite relu? s2f6x2 bf16x2", "d s:t1", PipeConvert, "s2f6"},
+	{"cvt", "rn satfinite relu? scaled::n2::ue8m0 s2f6x2 bf16x2", "d s:t1 s:b16", PipeConvert, "s2f6"},
+	{"cvt", "rn satfinite? relu? bf16x2 s2f6x2", "d s:t1", PipeConvert, "s2f6"},
+	{"cvt", "rn satfinite? relu? scaled::n2::ue8m0 bf16x2 s2f6x2", "d s:t1 s:b16", PipeConvert, "s2f6"},
+
+	{"cvt.pack", "sat u16|s16 s32", "d:b32 s:t1 s:t1", PipeConvert, "6.5/72"},
+	{"cvt.pack", "sat u8|s8|u4@6.5/75|s4@6.5/75|u2@6.5/75|s2@6.5/75 s32 b32", "d:b32 s:t1 s:t1 s:b32", PipeConvert, "6.5/72"},
+}
+
+// memoryRows: PTX ISA 9.7.9.8 to 9.7.9.18. $hint is a cache policy: the
+// modifier and the operand `policy` stand together or not at all.
+var memoryRows = []row{
+	{"ld", "weak@6.0/70? $from $l1 $l2 $hint $prefetch unified@8.0/90? $data", "dv^ m policy", PipeLSU, ""},
+	{"ld", "weak@6.0/70? $from ca|cg|cs|lu|cv $hint $prefetch $data", "dv^ m policy", PipeLSU, "2.0/20"},
+	{"ld", "volatile $from $prefetch $data", "dv^ m", PipeLSU, "1.1"},
+	{"ld", "relaxed|acquire $scope $from $l1 $l2 $hint $prefetch $data", "dv^ m policy", PipeLSU, "6.0/70"},
+	{"ld", "mmio relaxed sys global? b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64", "dv^ m", PipeLSU, "8.2/70"},
+	{"ld", "global nc $l1 $l2 $hint $prefetch $data", "dv^ m policy", PipeLSU, "3.1/32"},
+	{"ld", "global ca|cg|cs nc $hint $prefetch $data", "dv^ m policy", PipeLSU, "3.1/32"},
+	{"ldu", "global? v2|v4? b8|b16|b32|u8|u16|u32|s8|s16|s32|f32", "dv^ m", PipeLSU, "2.0/20"},
+	{"ldu", "global? v2? b64|u64|s64|f64", "dv^ m", PipeLSU, "2.0/20"},
+	{"ldu", "global? b128", "dv^ m", PipeLSU, "8.3/70"},
+	{"st", "weak@6.0/70? $to $l1 $l2 $hint $data", "m sv^ policy", PipeLSU, ""},
+	{"st", "weak@6.0/70? $to wb|cg|cs|wt $hint $data", "m sv^ policy", PipeLSU, "2.0/20"},
+	{"st", "volatile $to $data", "m sv^", PipeLSU, "1.1"},
+	{"st", "relaxed|release $scope $to $l1 $l2 $hint $data", "m sv^ policy", PipeLSU, "6.0/70"},
+	{"st", "mmio relaxed sys global? b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64", "m sv^", PipeLSU, "8.2/70"},
+	{"st.async", "weak? shared::cluster? mbarrier::complete_tx::bytes v2|v4? b32|u32|s32|f32", "m sv m", PipeLSU, "8.1/90"},
+	{"st.async", "weak? shared::cluster? mbarrier::complete_tx::bytes v2? b64|u64|s64|f64", "m sv m", PipeLSU, "8.1/90"},
+	{"st.async", "mmio? release gpu|sys global? b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64", "m sv^", PipeLSU, "8.7/100"},
+	{"st.bulk", "weak? shared::cta?", "m s:b64 i=0", PipeLSU, "8.6/100"},
+
+	{"multimem.ld_reduce", "weak global? and|or|xor b32|b64", "d m", PipeLSU, "8.1/90"},
+	{"multimem.ld_reduce", "relaxed|acquire? $mscope global? and|or|xor b32|b64", "d m", PipeLSU, "8.1/90"},
+	{"multimem.ld_reduce", "weak global? min|max|add u32|s32|u64|s64", "d m", PipeLSU, "8.1/90"},
+	{"multimem.ld_reduce", "relaxed|acquire? $mscope global? min|max|add u32|s32|u64|s64", "d m", PipeLSU, "8.1/90"},
+	{"multimem.ld_reduce", "weak global? min|max|add acc::f32@8.2|acc::f16@multimem8? $mfloat", "dv m", PipeLSU, "8.1/90"},
+	{"multimem.ld_reduce", "relaxed|acquire? $mscope global? min|max|add acc::f32@8.2|acc::f16@multimem8? $mfloat", "dv m", PipeLSU, "8.1/90"},
+	{"multimem.st", "weak global? b32|b64|u32|u64|s32|s64", "m s", PipeLSU, "8.1/90"},
+	{"multimem.st", "relaxed|release? $mscope global? b32|b64|u32|u64|s32|s64", "m s", PipeLSU, "8.1/90"},
+	{"multimem.st", "weak global? $mfloat", "m sv", PipeLSU, "8.1/90"},
+	{"multimem.st", "relaxed|release? $mscope global? $mfloat", "m sv", PipeLSU, "8.1/90"},
+	{"multimem.red", "relaxed|release? $mscope global? and|or|xor b32|b64", "m s", PipeLSU, "8.1/90"},
+	{"multimem.red", "relaxed|release? $mscope global? min|max|add u32|s32|u64|s64", "m s", PipeLSU, "8.1/90"},
+	{"multimem.red", "relaxed|release? $mscope global? add v2|v4? f32|f16x2|bf16x2", "m sv", PipeLSU, "8.1/90"},
+	{"multimem.red", "relaxed|release? $mscope global? add v2|v4|v8 f16|bf16", "m sv", PipeLSU, "8.1/90"},
+	{"multimem.red", "relaxed|release? $mscope global? add f16|bf16|f64", "m s", PipeLSU, "8.1/90"},
+
+	{"prefetch", "global|local? L1|L2", "m", PipeLSU, "2.0/20"},
+	{"prefetch", "global L2::evict_last|L2::evict_normal", "m", PipeLSU, "7.4/80"},
+	{"prefetch", "const|param? tensormap", "m", PipeLSU, "8.0/90"},
+	{"prefetchu", "L1", "m", PipeLSU, "2.0/20"},
+	{"applypriority", "global? L2::evict_normal", "m i=128", PipeLSU, "7.4/80"},
+	{"discard", "global? L2", "m i=128", PipeLSU, "7.4/80"},
+	{"createpolicy", "range global? L2::evict_last|L2::evict_normal|L2::evict_first|L2::evict_unchanged L2::evict_first|L2::evict_unchanged? b64", "d m s:b32 s:b32", PipeALU, "7.4/80"},
+	{"createpolicy", "fractional L2::evict_last|L2::evict_normal|L2::evict_first|L2::evict_unchanged L2::evict_first|L2::evict_unchanged? b64", "d s:f32?", PipeALU, "7.4/80"},
+	{"createpolicy", "cvt L2 b64", "d s:b64", PipeALU, "7.4/80"},
+}
+
+// atomicRows: PTX ISA 9.7.13.5 to 7.
+var atomicRows = []row{
+	{"atom", "$asem $ascope $atom and|or|xor|exch $hint b32", "d_ m s policy", PipeLSU, "1.1"},
+	{"atom", "$asem $ascope $atom and|or|xor $hint b64", "d_ m s policy", PipeLSU, "3.1/32"},
+	{"atom", "$asem $ascope $atom exch $hint b64", "d_ m s policy", PipeLSU, "1.2"},
+	{"atom", "$asem $ascope $atom exch $hint b128", "d_ m s policy", PipeLSU, "8.3/90"},
+	{"atom", "$asem $ascope $atom cas b32|b64", "d_ m s s", PipeLSU, "1.1"},
+	{"atom", "$asem $ascope $atom cas b16", "d_ m s s", PipeLSU, "6.3/70"},
+	{"atom", "$asem $ascope $atom cas b128", "d_ m s s", PipeLSU, "8.3/90"},
+	{"atom", "$asem $ascope $atom add|min|max $hint u32|s32|u64", "d_ m s policy", PipeLSU, "1.1"},
+	{"atom", "$asem $ascope $atom min|max $hint s64", "d_ m s policy", PipeLSU, "3.1/32"},
+	{"atom", "$asem $ascope $atom inc|dec $hint u32", "d_ m s policy", PipeLSU, "1.1"},
+	{"atom", "$asem $ascope $atom add $hint f32@2.0/20|f64@5.0/60", "d_ m s policy", PipeLSU, ""},
+	{"atom", "$asem $ascope $atom add noftz $hint f16@6.3/70|f16x2@6.2/60|bf16@7.8/90|bf16x2@7.8/90", "d_ m s policy", PipeLSU, ""},
+	{"atom", "$asem $ascope global? add $hint v2|v4 f32", "dv m sv policy", PipeLSU, "8.1/90"},
+	{"atom", "$asem $ascope global? add|min|max noftz $hint v2|v4|v8 f16|bf16", "dv m sv policy", PipeLSU, "8.1/90"},
+	{"atom", "$asem $ascope global? add|min|max noftz $hint v2|v4 f16x2|bf16x2", "dv m sv policy", PipeLSU, "8.1/90"},
+
+	{"red", "$rsem $ascope $atom and|or|xor $hint b32|b64@3.1/32", "m s policy", PipeLSU, "1.2"},
+	{"red", "$rsem $ascope $atom add|min|max $hint u32|s32|u64", "m s policy", PipeLSU, "1.2"},
+	{"red", "$rsem $ascope $atom min|max $hint s64", "m s policy", PipeLSU, "3.1/32"},
+	{"red", "$rsem $ascope $atom inc|dec $hint u32", "m s policy", PipeLSU, "1.2"},
+	{"red", "$rsem $ascope $atom add $hint f32@2.0/20|f64@5.0/60", "m s policy", PipeLSU, ""},
+	{"red", "$rsem $ascope $atom add noftz $hint f16@6.3/70|f16x2@6.2/60|bf16@7.8/90|bf16x2@7.8/90", "m s policy", PipeLSU, ""},
+	{"red", "$rsem $ascope global? add $hint v2|v4 f32", "m sv policy", PipeLSU, "8.1/90"},
+	{"red", "$rsem $ascope global? add|min|max noftz $hint v2|v4|v8 f16|bf16", "m sv policy", PipeLSU, "8.1/90"},
+	{"red", "$rsem $ascope global? add|min|max noftz $hint v2|v4 f16x2|bf16x2", "m sv policy", PipeLSU, "8.1/90"},
+
+	{"red.async", "relaxed cluster shared::cluster? mbarrier::complete_tx::bytes inc|dec u32", "m s m", PipeLSU, "8.1/90"},
+	{"red.async", "relaxed cluster shared::cluster? mbarrier::complete_tx::bytes min|max u32|s32", "m s m", PipeLSU, "8.1/90"},
+	{"red.async", "relaxed cluster shared::cluster? mbarrier::complete_tx::bytes and|or|xor b32", "m s m", PipeLSU, "8.1/90"},
+	{"red.async", "relaxed cluster shared::cluster? mbarrier::complete_tx::bytes add u32|s32|u64", "m s m", PipeLSU, "8.1/90"},
+	{"red.async", "mmio? release gpu|cluster|sys global? add u32|s32|u64|s64", "m s", PipeLSU, "8.7/100"},
+}
