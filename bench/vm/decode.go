@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/ptx"
 )
 
@@ -12,6 +13,7 @@ import (
 // instruction's operands are values, in uses and defs too.
 type decoder struct {
 	mod   *module
+	kern  *kernel
 	fn    *ptx.Function
 	p     *program
 	insts []*inst
@@ -19,6 +21,7 @@ type decoder struct {
 	values []value
 	regs   []int32 // value of each PTX register; -1 where not met yet
 	consts map[constant]int32
+	cc     int32 // the carry register's value; -1 where nothing uses it
 	binds  []bind
 
 	// The instruction being decoded.
@@ -65,10 +68,14 @@ func opcode(in *ptx.Instruction) string {
 }
 
 // decode makes a function's program. The error is a *ptx.Error.
-func decode(mod *module, fn *ptx.Function) (p *program, err error) {
+func decode(k *kernel, fn *ptx.Function) (p *program, err error) {
 	d := &decoder{
-		mod: mod, fn: fn,
-		p:      &program{name: fn.Name, fn: fn, mod: mod, locals: map[*ptx.Variable]int64{}},
+		mod: k.mod, kern: k, fn: fn,
+		p: &program{
+			name: fn.Name, fn: fn, mod: k.mod, locals: map[*ptx.Variable]int64{},
+			counter: make([]counter, len(fn.Code)), tensor: map[int32]bench.TensorCount{},
+		},
+		cc:     -1,
 		regs:   make([]int32, len(fn.Registers)),
 		consts: map[constant]int32{},
 	}

@@ -1,6 +1,9 @@
 package vm
 
-import "github.com/kgen-dev/kgen/codegen/ptx"
+import (
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/ptx"
+)
 
 // execFn executes an instruction for the lanes of w.mask.
 type execFn func(w *warp, in *inst)
@@ -95,21 +98,22 @@ type program struct {
 	mod  *module
 	code []inst
 
-	slots   [numClasses]int // registers of each class, constants first
-	const32 []uint32
-	const64 []uint64
-	base    [numClasses]int32 // first unified slot of each class
+	slots     [numClasses]int // registers of each class, constants first
+	const32   []uint32
+	const64   []uint64
+	constPred []uint32
+	base      [numClasses]int32 // first unified slot of each class
 
 	undefined []undefinedSlot // registers that may be read before they are written
 	live      [][]uint64      // for the first instruction of each block: live unified slots; nil elsewhere
-	memOps    int             // instructions that touch memory, numbered for the race detector
 
-	params      []place // where parameters lie
-	paramBytes  int64
-	locals      map[*ptx.Variable]int64 // offsets of .local variables and of .param ones in bodies
-	localBytes  int64
-	returns     []place // of a device function, in its frame
-	usesDynamic bool
+	params     []place // where parameters lie
+	paramBytes int64
+	locals     map[*ptx.Variable]int64 // offsets of .local variables and of .param ones in bodies
+	localBytes int64
+	returns    []place                     // of a device function, in its frame
+	counter    []counter                   // by PC
+	tensor     map[int32]bench.TensorCount // by PC, of one instruction
 }
 
 // place is where a variable lies in a parameter block or a frame.

@@ -1,0 +1,260 @@
+package vm
+
+import (
+	"math/bits"
+
+	"github.com/kgen-dev/kgen/bench"
+)
+
+// block is a running block of threads.
+type block struct {
+	l  *launch
+	wk *worker
+
+	order int64 // in the launch's order of blocks
+	id    [3]uint32
+	warps []*warp
+	ended int // warps that have finished
+
+	shared     []byte
+	sharedBase uint32
+	bars       [16]barrier
+
+	turn     bool // it may touch what all blocks share
+	wantTurn bool
+	polled   bool // a warp polled what all blocks share since the last turn
+	idle     int  // rounds in which every warp that could run only polled
+
+	faults   faultList
+	tallies  map[*program]*tally
+	counts   counts
+	patterns []pattern
+	race     *raceState
+	undef    *sharedUndefined
+	pick     rng
+}
+
+// barrier is one of a block's sixteen.
+type barrier struct {
+	arrived [warpSize]uint32 // lanes, by warp
+	threads int              // arrived, as the count operand counts them
+	need    int              // count operand; 0 is every thread
+	waiting bool
+	red     reduction
+	clock   *clock
+}
+
+// reduction is what bar.red computes over the threads that arrive.
+type reduction struct {
+	and, or bool
+	count   uint32
+	used    bool
+}
+
+// outcome says why a block stopped running.
+type outcome uint8
+
+const (
+	blockDone  outcome = iota
+	blockTurn          // it waits for its turn
+	blockSpins         // it has its turn and polls for others
+	blockFatal         // the launch can't go on, for what the block did
+	blockAbort
+)
+
+// quantum is how many instructions a warp runs before the block's others.
+const quantum = 1 << 14
+
+// run runs a block as far as it gets.
+func (b *block) run() outcome {
+	for b.ended < len(b.warps) {
+		ran, polls := 0, 0
+		for i := range b.warps {
+			w := b.warps[i]
+			if !w.ready() {
+				continue
+			}
+			ran++
+			switch w.slice() {
+			case stopTurn:
+				if b.l.abort.Load() {
+					return blockAbort
+				}
+				return blockTurn
+			case stopAbort:
+				return blockAbort
+			case stopFatal:
+				return blockFatal
+			case stopYield:
+				polls++
+			}
+		}
+		switch {
+		case ran == 0:
+			if !b.unblock() {
+				b.deadlock()
+				return blockDone
+			}
+		case polls < ran:
+			b.idle = 0
+		default:
+			if b.idle++; b.idle > maxIdle {
+				b.idle = 0
+				if b.polled && b.l.others(b) {
+					b.polled = false
+					return blockSpins
+				}
+				if !b.stuck() {
+					continue
+				}
+				if !b.unblock() {
+					b.deadlock()
+					return blockDone
+				}
+			}
+		}
+	}
+	return blockDone
+}
+
+// maxIdle is how many rounds of polling alone a block gets in a row.
+const maxIdle = 64
+
+// ready says whether some path can run.
+func (w *warp) ready() bool {
+	if w.mask != 0 {
+		return true
+	}
+	for i := range w.paths {
+		if w.paths[i].wait.kind == waitNothing {
+			return true
+		}
+	}
+	return false
+}
+
+// slice runs a warp until it blocks, ends, or has had its share.
+func (w *warp) slice() stop {
+	w.limit = w.executed + quantum
+	if m := w.b.l.maxInstructions; w.limit > m {
+		w.limit = m
+	}
+	for {
+		if w.mask == 0 && !w.next() {
+			if w.live == 0 && len(w.paths) == 0 {
+				w.b.ended++
+			}
+			return stopPath
+		}
+		w.execute()
+		switch w.stop {
+		case stopPath:
+		case stopLimit:
+			if w.executed >= w.b.l.maxInstructions {
+				w.fault(bench.Deadlock, &w.code[w.pc], firstLane(w.mask), "the warp has executed %d instructions and does not end", w.executed)
+				return stopFatal
+			}
+			if w.b.l.abort.Load() {
+				return stopAbort
+			}
+			w.rotate()
+			return stopLimit
+		case stopYield:
+			w.rotate()
+			return stopYield
+		default:
+			return w.stop
+		}
+	}
+}
+
+func firstLane(m uint32) int { return bits.TrailingZeros32(m) & 31 }
+
+// exited settles what an exit of lanes of a warp lets others do.
+func (b *block) exited(w *warp) {
+	for id := range b.bars {
+		if bar := &b.bars[id]; bar.waiting && bar.need == 0 && b.complete(bar) {
+			b.releaseBarrier(uint32(id))
+		}
+	}
+}
+
+// complete says whether all that a barrier waits for are there.
+func (b *block) complete(bar *barrier) bool {
+	if bar.need > 0 {
+		return bar.threads >= bar.need
+	}
+	for i, w := range b.warps {
+		if w.live&^bar.arrived[i] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// releaseBarrier starts a barrier's waiting paths again.
+func (b *block) releaseBarrier(id uint32) {
+	bar := &b.bars[id]
+	b.orderBarrier(bar)
+	for _, w := range b.warps {
+		for i := range w.paths {
+			p := &w.paths[i]
+			if p.wait.kind == waitBarrier && p.wait.id == id {
+				bar.deliver(p.fr, p.mask, p.wait.in)
+				p.wait = wait{}
+			}
+		}
+	}
+	*bar = barrier{}
+}
+
+// unblock looks for a way on when no warp can run; false if there is none.
+func (b *block) unblock() bool {
+	if b.landLate() {
+		return true
+	}
+	for _, w := range b.warps {
+		if w.forceCollective() {
+			return true
+		}
+	}
+	for _, w := range b.warps {
+		if b.forceBarrier(w) {
+			return true
+		}
+	}
+	for _, w := range b.warps {
+		if w.release() {
+			return true
+		}
+	}
+	return false
+}
+
+// forceBarrier reports a barrier that lanes of a warp wait at while others of
+// the warp wait for them to come back, and lets it count those as arrived.
+func (b *block) forceBarrier(w *warp) bool {
+	missing := w.waitingAtJoins()
+	if missing == 0 {
+		return false
+	}
+	for i := range w.paths {
+		p := &w.paths[i]
+		if p.wait.kind != waitBarrier {
+			continue
+		}
+		bar := &b.bars[p.wait.id]
+		if bar.arrived[w.index]|missing == bar.arrived[w.index] {
+			continue
+		}
+		w.fault(bench.BarrierDivergence, p.wait.in, firstLane(p.mask),
+			"barrier %d: lanes %08x of the warp wait here while its lanes %08x are past the branch", p.wait.id, p.mask, missing)
+		bar.threads += bits.OnesCount32(missing &^ bar.arrived[w.index])
+		bar.arrived[w.index] |= missing
+		if b.complete(bar) {
+			b.releaseBarrier(p.wait.id)
+		}
+		return true
+	}
+	return false
+}

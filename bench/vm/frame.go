@@ -1,0 +1,158 @@
+package vm
+
+// newBlock makes the block of an order, from one that is done if there is one.
+func (wk *worker) newBlock(order int64) *block {
+	l := wk.l
+	var b *block
+	if n := len(wk.free); n > 0 {
+		b = wk.free[n-1]
+		wk.free = wk.free[:n-1]
+	} else {
+		b = l.build()
+	}
+	b.wk = wk
+	b.start(order)
+	return b
+}
+
+// collect takes over what a block that is done has counted, and keeps the
+// block for the next.
+func (wk *worker) collect(b *block) {
+	for p, t := range b.tallies {
+		mine := wk.tallies[p]
+		if mine == nil {
+			mine = newTally(p)
+			wk.tallies[p] = mine
+		}
+		for i := range t.warps {
+			mine.warps[i] += t.warps[i]
+			mine.threads[i] += t.threads[i]
+			t.warps[i], t.threads[i] = 0, 0
+		}
+	}
+	wk.counts.add(&b.counts)
+	b.counts = counts{}
+	if len(wk.free) < 2 {
+		wk.free = append(wk.free, b)
+	}
+}
+
+// build makes a block with its warps and their registers.
+func (l *launch) build() *block {
+	b := &block{l: l, tallies: map[*program]*tally{}, sharedBase: uint32(l.mod.sharedBase())}
+	b.shared = make([]byte, l.sharedSize)
+	b.patterns = make([]pattern, l.kern.memOps)
+	for i := 0; i*warpSize < l.threads; i++ {
+		w := &warp{b: b, index: i, localSize: l.prog.localBytes}
+		w.local = make([]byte, warpSize*w.localSize)
+		for lane := range warpSize {
+			t := l.threadID(i*warpSize + lane)
+			for d := range t {
+				w.tid[d][lane] = t[d]
+			}
+		}
+		b.warps = append(b.warps, w)
+	}
+	b.buildChecks()
+	return b
+}
+
+// start makes a block ready to run as another.
+func (b *block) start(order int64) {
+	l := b.l
+	b.order = order
+	b.id = l.blockID(order)
+	b.turn, b.polled, b.idle, b.ended = false, false, 0, 0
+	b.faults = faultList{most: l.dev.opt.MaxFaults}
+	b.bars = [16]barrier{}
+	clear(b.shared)
+	b.pick = newRNG(l.dev.opt.Seed, uint64(order))
+	b.startChecks()
+	for i, w := range b.warps {
+		lanes := min(l.threads-i*warpSize, warpSize)
+		w.live = uint32(1<<lanes - 1)
+		w.mask = w.live
+		w.paths, w.join, w.executed, w.pc = w.paths[:0], nil, 0, 0
+		w.fr = nil
+		if w.base == nil {
+			w.newFrame(l.prog, 0)
+		} else {
+			w.base.reset()
+		}
+		w.enter(w.base)
+		w.async.reset()
+		w.setMode()
+	}
+	b.counts.blocks++
+	b.counts.warps += int64(len(b.warps))
+	b.counts.threads += int64(l.threads)
+}
+
+// blockID is the place in the grid of the block of an order.
+func (l *launch) blockID(order int64) [3]uint32 {
+	if l.list != nil {
+		return l.list[order]
+	}
+	x, y := int64(l.grid[0]), int64(l.grid[1])
+	return [3]uint32{uint32(order % x), uint32(order / x % y), uint32(order / (x * y))}
+}
+
+// newFrame makes the registers of a call.
+func (w *warp) newFrame(p *program, local int64) *frame {
+	for i, f := range w.frames {
+		if f.prog == p {
+			w.frames = append(w.frames[:i], w.frames[i+1:]...)
+			f.local = local
+			f.reset()
+			return f
+		}
+	}
+	f := &frame{prog: p, local: local, r: make([]lanes32, p.slots[class32]), q: make([]lanes64, p.slots[class64]), p: make([]uint32, p.slots[classPred])}
+	for i, c := range p.const32 {
+		for lane := range f.r[i] {
+			f.r[i][lane] = c
+		}
+	}
+	for i, c := range p.const64 {
+		for lane := range f.q[i] {
+			f.q[i][lane] = c
+		}
+	}
+	for i, c := range p.constPred {
+		f.p[i] = c
+	}
+	f.tally = w.b.tally(p)
+	if w.b.l.checks.has(checkUndefined) {
+		f.u = make([]uint32, p.total())
+	}
+	if w.base == nil {
+		w.base = f
+	}
+	f.reset()
+	return f
+}
+
+// reset marks the registers that nothing has written yet.
+func (f *frame) reset() {
+	f.undefs = 0
+	if f.u == nil {
+		return
+	}
+	clear(f.u)
+	for _, s := range f.prog.undefined {
+		f.u[s.slot] = allLanes
+		f.undefs++
+	}
+	if f.undefs > 0 {
+		f.bits().undefineAtStart(f.prog)
+	}
+}
+
+func (b *block) tally(p *program) *tally {
+	t := b.tallies[p]
+	if t == nil {
+		t = newTally(p)
+		b.tallies[p] = t
+	}
+	return t
+}

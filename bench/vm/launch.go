@@ -1,0 +1,403 @@
+package vm
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/target"
+)
+
+// launch is one run of a kernel.
+//
+// Blocks run on several workers at once. What all blocks share (atomics and
+// strong accesses in global memory) a block touches only while it has the
+// turn. The turn goes round the resident blocks in order of index: a block
+// keeps it to its end, or until it does nothing but poll. So the order of
+// those operations is the same whatever the number of workers, and a block
+// that needs no turn never waits.
+type launch struct {
+	dev    *Device
+	mod    *module
+	kern   *kernel
+	prog   *program
+	grid   [3]uint32
+	block  [3]uint32
+	list   [][3]uint32 // chosen blocks; nil is all
+	total  int64
+	checks checkBits
+
+	threads         int
+	sharedSize      int64
+	dynamicSize     int64
+	params          []byte
+	paramAlloc      *allocation
+	maxInstructions int64
+	abort           atomic.Bool
+
+	mu       sync.Mutex
+	changed  sync.Cond
+	next     int64 // the first block that is not resident yet
+	ring     []int64
+	at       int // the ring's block that has the turn
+	resident map[int64]*resident
+	most     int // materialised blocks
+	live     int // of them now
+	version  int64
+	idle     int  // turns in a row that changed nothing
+	doomed   bool // blocks wait for one another and none can go on
+
+	faults   faultList
+	counters counting
+	err      error
+}
+
+// resident is a block's state while it may run.
+type resident struct {
+	b      *block // nil where it has not started or is done
+	state  residentState
+	faults *faultList
+}
+
+type residentState uint8
+
+const (
+	notStarted residentState = iota
+	isRunning
+	isParked
+	isDone
+)
+
+// Launch runs a kernel to its end.
+func (d *Device) Launch(ctx context.Context, m *bench.Module, name string, spec bench.Launch) (*bench.Report, error) {
+	mod, ok := d.modules[m.ID]
+	if !ok {
+		return nil, fmt.Errorf("module %d: not loaded", m.ID)
+	}
+	if _, err := m.Kernel(name); err != nil {
+		return nil, err
+	}
+	l := &launch{dev: d, mod: mod, kern: mod.kernels[name], checks: d.opt.Checks.effective(), maxInstructions: d.opt.MaxInstructions}
+	l.prog = l.kern.prog
+	l.changed.L = &l.mu
+	if err := l.prepare(spec); err != nil {
+		return nil, fmt.Errorf("kernel %s: %w", name, err)
+	}
+	defer func() {
+		if l.paramAlloc != nil {
+			d.mem.free(l.paramAlloc)
+		}
+	}()
+	return l.run(ctx)
+}
+
+// prepare checks the launch's extents and arguments.
+func (l *launch) prepare(spec bench.Launch) error {
+	limits := l.mod.gpu.Limits()
+	l.grid, l.block = ones(spec.Grid), ones(spec.Block)
+	for i, most := range [3]uint32{1<<31 - 1, 65535, 65535} {
+		if l.grid[i] > most {
+			return fmt.Errorf("grid %v: want at most %d in dimension %d", l.grid, most, i)
+		}
+	}
+	threads := uint64(1)
+	for _, n := range l.block {
+		threads = min(threads*uint64(n), 1<<31)
+	}
+	if threads > uint64(limits.ThreadsPerBlock) || l.block[2] > 64 {
+		return fmt.Errorf("block %v: want at most %d threads, and 64 in dimension 2", l.block, limits.ThreadsPerBlock)
+	}
+	l.threads = int(threads)
+	if r := l.kern.required; r != ([3]uint32{}) && r != l.block {
+		return fmt.Errorf("block %v: the kernel requires %v", l.block, r)
+	}
+	if m := l.kern.maximum; m != ([3]uint32{}) && threads > uint64(m[0])*uint64(m[1])*uint64(m[2]) {
+		return fmt.Errorf("block %v: the kernel takes at most %v", l.block, m)
+	}
+	if spec.SharedBytes < 0 {
+		return fmt.Errorf("%d bytes of dynamic shared memory: want 0 or more", spec.SharedBytes)
+	}
+	l.dynamicSize = spec.SharedBytes
+	l.sharedSize = l.kern.static
+	if spec.SharedBytes > 0 {
+		l.sharedSize = l.kern.dynamic + spec.SharedBytes
+	}
+	if l.sharedSize > int64(limits.SharedPerBlock) {
+		return fmt.Errorf("%d bytes of shared memory: %s has %d for a block", l.sharedSize, l.mod.gpu.Name, limits.SharedPerBlock)
+	}
+	for i, n := range spec.Cluster {
+		if n > 1 {
+			return fmt.Errorf("cluster %v: the virtual machine runs no clusters yet (dimension %d)", spec.Cluster, i)
+		}
+	}
+	l.total = int64(l.grid[0]) * int64(l.grid[1]) * int64(l.grid[2])
+	if spec.Blocks != nil {
+		l.list, l.total = spec.Blocks, int64(len(spec.Blocks))
+		for _, b := range spec.Blocks {
+			if b[0] >= l.grid[0] || b[1] >= l.grid[1] || b[2] >= l.grid[2] {
+				return fmt.Errorf("block %v: outside the grid %v", b, l.grid)
+			}
+		}
+	}
+	return l.arguments(spec.Args)
+}
+
+func ones(v [3]uint32) [3]uint32 {
+	for i := range v {
+		v[i] = max(v[i], 1)
+	}
+	return v
+}
+
+// arguments lays the arguments out as the kernel's parameters.
+func (l *launch) arguments(args []bench.Arg) error {
+	params := l.prog.params
+	if len(args) != len(params) {
+		return fmt.Errorf("%d arguments: the kernel has %d parameters", len(args), len(params))
+	}
+	l.params = make([]byte, l.prog.paramBytes)
+	for i, p := range params {
+		if int64(len(args[i])) != p.v.Size() {
+			return fmt.Errorf("argument %d: %d bytes: parameter %s has %d", i, len(args[i]), p.v.Name, p.v.Size())
+		}
+		copy(l.params[p.offset:], args[i])
+	}
+	// Parameters can be reached by generic addresses as well.
+	a, err := l.dev.mem.alloc(int64(len(l.params)), 64)
+	if err != nil {
+		return err
+	}
+	a.data, a.constant, a.module, a.name = l.params, true, true, "the parameters"
+	l.paramAlloc = a
+	return nil
+}
+
+// run runs all blocks.
+func (l *launch) run(ctx context.Context) (*bench.Report, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	l.faults.most = l.dev.opt.MaxFaults
+	l.resident = map[int64]*resident{}
+	workers := int(min(int64(l.dev.opt.Workers), l.total))
+	l.most = 2 * workers
+	for n := min(int64(l.residency()), l.total); l.next < n; {
+		l.admit()
+	}
+	l.counters.init(l)
+	stop := context.AfterFunc(ctx, func() {
+		l.abort.Store(true)
+		l.mu.Lock()
+		l.changed.Broadcast()
+		l.mu.Unlock()
+	})
+	var wg sync.WaitGroup
+	all := make([]*worker, workers)
+	for i := range all {
+		all[i] = newWorker(l)
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			all[i].loop()
+		}()
+	}
+	wg.Wait()
+	stop()
+	for _, w := range all {
+		l.counters.merge(w)
+	}
+	if l.err != nil {
+		return nil, l.err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return &bench.Report{Faults: l.faults.list, Counters: l.counters.result(l)}, nil
+}
+
+// residency is how many blocks the GPU holds at a time.
+func (l *launch) residency() int {
+	registers := 0
+	if d, ok := l.prog.fn.Directive("maxnreg"); ok {
+		registers = int(d.Values[0])
+	}
+	occ, err := l.mod.gpu.Occupancy(target.Usage{Registers: registers, Shared: int(l.sharedSize), Threads: l.threads})
+	if err != nil {
+		return 1
+	}
+	return max(occ.CTAs, 1) * max(l.mod.gpu.SMs, 1)
+}
+
+// admit makes one more block resident.
+func (l *launch) admit() {
+	l.resident[l.next] = &resident{}
+	l.ring = append(l.ring, l.next)
+	l.next++
+}
+
+// take gives a worker something to run; nil at the end.
+func (l *launch) take(wk *worker) *block {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for {
+		if l.abort.Load() || len(l.ring) == 0 {
+			l.changed.Broadcast()
+			return nil
+		}
+		holder := l.resident[l.ring[l.at]]
+		switch holder.state {
+		case isParked:
+			holder.state = isRunning
+			holder.b.turn = true
+			holder.b.wk = wk
+			return holder.b
+		case notStarted:
+			return l.start(wk, l.ring[l.at])
+		}
+		if l.live < l.most {
+			for _, order := range l.ring {
+				if l.resident[order].state == notStarted {
+					return l.start(wk, order)
+				}
+			}
+		}
+		l.changed.Wait()
+	}
+}
+
+func (l *launch) start(wk *worker, order int64) *block {
+	r := l.resident[order]
+	r.state = isRunning
+	l.live++
+	l.mu.Unlock()
+	b := wk.newBlock(order)
+	l.mu.Lock()
+	r.b = b
+	return b
+}
+
+// give takes a block back that has stopped running.
+func (l *launch) give(b *block, why outcome) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.resident[b.order]
+	switch why {
+	case blockFatal:
+		l.faults.merge(&b.faults)
+		l.abort.Store(true)
+	case blockAbort:
+		l.abort.Store(true)
+	case blockDone:
+		r.state, r.faults, r.b = isDone, &b.faults, nil
+		l.live--
+		l.retire()
+	case blockTurn:
+		r.state = isParked
+	case blockSpins:
+		r.state = isParked
+		b.turn = false
+		l.pass()
+	}
+	l.changed.Broadcast()
+}
+
+// retire takes the blocks that are done out of the ring, from the one that has
+// the turn, and admits others in their place.
+func (l *launch) retire() {
+	for len(l.ring) > 0 {
+		order := l.ring[l.at]
+		r := l.resident[order]
+		if r.state != isDone {
+			return
+		}
+		l.faults.merge(r.faults)
+		delete(l.resident, order)
+		if l.at == 0 {
+			l.ring = l.ring[1:]
+		} else {
+			l.ring = append(l.ring[:l.at], l.ring[l.at+1:]...)
+		}
+		if l.next < l.total {
+			l.admit()
+		}
+		if l.at >= len(l.ring) {
+			l.at = 0
+		}
+		l.version++
+		l.idle = 0
+	}
+}
+
+// pass hands the turn on.
+func (l *launch) pass() {
+	l.at = (l.at + 1) % len(l.ring)
+	l.idle++
+	l.retire()
+}
+
+// others says whether a block that only polls should let others run: there
+// are some, and they have not been idle for long too.
+func (l *launch) others(b *block) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return b.turn && len(l.ring) > 1 && !l.doomed && l.idle < idleTurns*len(l.ring)
+}
+
+// idleTurns is how many turns each resident block gets, with nothing changing
+// anywhere, before the launch counts as deadlocked.
+const idleTurns = 16
+
+// mayShare says whether the block has the turn.
+func (b *block) mayShare() bool {
+	if b.turn {
+		return true
+	}
+	l := b.l
+	l.mu.Lock()
+	b.turn = len(l.ring) > 0 && l.ring[l.at] == b.order
+	l.mu.Unlock()
+	return b.turn
+}
+
+// touched notes that the block changed what all blocks share.
+func (b *block) touched() {
+	b.l.mu.Lock()
+	b.l.version++
+	b.l.idle = 0
+	b.l.mu.Unlock()
+	b.idle = 0
+}
+
+// trap ends the launch with an error.
+func (l *launch) trap(err error) {
+	l.mu.Lock()
+	if l.err == nil {
+		l.err = err
+	}
+	l.mu.Unlock()
+	l.abort.Store(true)
+}
+
+// worker runs blocks, one at a time.
+type worker struct {
+	l       *launch
+	tallies map[*program]*tally
+	free    []*block
+	counts  counts
+}
+
+func newWorker(l *launch) *worker {
+	return &worker{l: l, tallies: map[*program]*tally{}}
+}
+
+func (wk *worker) loop() {
+	for b := wk.l.take(wk); b != nil; b = wk.l.take(wk) {
+		why := b.run()
+		if why == blockDone {
+			wk.collect(b)
+		}
+		wk.l.give(b, why)
+	}
+}

@@ -1,0 +1,486 @@
+package vm
+
+import (
+	"unsafe"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/ptx"
+)
+
+// word is an element of memory.
+type word interface {
+	uint8 | uint16 | uint32 | uint64
+}
+
+// chooseLoad picks the function of a load.
+func (d *decoder) chooseLoad(in *inst) {
+	m := in.mem
+	switch m.space {
+	case ptx.SpaceShared:
+		in.fn[modeFull] = bySize(m, loadShared[uint8], loadShared[uint16], loadShared[uint32], loadShared[uint64])
+	case ptx.SpaceGlobal, ptx.SpaceConst:
+		in.fn[modeFull] = bySize(m, loadGlobal[uint8], loadGlobal[uint16], loadGlobal[uint32], loadGlobal[uint64])
+		if m.order != weak {
+			d.strong(in)
+		}
+	case ptx.SpaceLocal:
+		in.fn[modeFull] = bySize(m, loadLocal[uint8], loadLocal[uint16], loadLocal[uint32], loadLocal[uint64])
+	case ptx.SpaceParam:
+		in.fn[modeFull] = loadParam
+	default:
+		in.fn[modeFull] = bySize(m, loadGeneric[uint8], loadGeneric[uint16], loadGeneric[uint32], loadGeneric[uint64])
+		if m.order != weak {
+			d.strong(in)
+		}
+	}
+	if in.fn[modeFull] == nil && in.ctl == nil {
+		d.refuse("elements of %d bytes: want 1, 2, 4 or 8", m.size)
+	}
+}
+
+func (d *decoder) chooseStore(in *inst) {
+	m := in.mem
+	switch m.space {
+	case ptx.SpaceShared:
+		in.fn[modeFull] = bySize(m, storeShared[uint8], storeShared[uint16], storeShared[uint32], storeShared[uint64])
+	case ptx.SpaceGlobal, ptx.SpaceConst:
+		in.fn[modeFull] = bySize(m, storeGlobal[uint8], storeGlobal[uint16], storeGlobal[uint32], storeGlobal[uint64])
+		if m.order != weak {
+			d.strong(in)
+		}
+	case ptx.SpaceLocal:
+		in.fn[modeFull] = bySize(m, storeLocal[uint8], storeLocal[uint16], storeLocal[uint32], storeLocal[uint64])
+	default:
+		in.fn[modeFull] = bySize(m, storeGeneric[uint8], storeGeneric[uint16], storeGeneric[uint32], storeGeneric[uint64])
+		if m.order != weak {
+			d.strong(in)
+		}
+	}
+	if in.fn[modeFull] == nil && in.ctl == nil {
+		d.refuse("elements of %d bytes: want 1, 2, 4 or 8", m.size)
+	}
+}
+
+func bySize(m *memOp, f1, f2, f4, f8 execFn) execFn {
+	switch m.size {
+	case 1:
+		return f1
+	case 2:
+		return f2
+	case 4:
+		return f4
+	case 8:
+		return f8
+	}
+	return nil
+}
+
+// addresses computes the lanes' addresses.
+func (w *warp) addresses(m *memOp, out *lanes64) {
+	off := m.offset
+	if m.frame {
+		off += uint64(w.fr.local)
+	}
+	if m.wide {
+		a := &w.q[m.base]
+		for i := range out {
+			out[i] = a[i] + off
+		}
+		return
+	}
+	a := &w.r[m.base]
+	o := uint32(off)
+	for i := range out {
+		out[i] = uint64(a[i] + o)
+	}
+}
+
+// misaligned reports accesses that are not aligned to their size and returns
+// the lanes whose are.
+func (w *warp) aligned(in *inst, addr *lanes64, size int, space string) uint32 {
+	var bad uint32
+	low := uint64(size - 1)
+	for i := range addr {
+		if addr[i]&low != 0 {
+			bad |= 1 << i
+		}
+	}
+	bad &= w.mask
+	for m := bad; m != 0; m &= m - 1 {
+		i := firstLane(m)
+		w.faultAt(bench.MisalignedAddress, in, i, &addr[i], space, "%s address %#x: want a multiple of %d", space, addr[i], size)
+	}
+	return w.mask &^ bad
+}
+
+// put writes an element that was loaded to a register.
+func put[T word](w *warp, o *operand, signed bool, i int, v T) {
+	if o.slot < 0 {
+		return
+	}
+	x := uint64(v)
+	if signed {
+		n := 64 - 8*int(unsafe.Sizeof(v))
+		x = uint64(int64(x<<n) >> n)
+		if o.bits < 32 {
+			x &= 1<<o.bits - 1
+		}
+	}
+	if o.k == class64 {
+		w.q[o.slot][i] = x
+	} else {
+		w.r[o.slot][i] = uint32(x)
+	}
+}
+
+// get reads an element to store from a register.
+func get[T word](w *warp, o *operand, i int) T {
+	if o.k == class64 {
+		return T(w.q[o.slot][i])
+	}
+	return T(w.r[o.slot][i])
+}
+
+// at is the element at the start of some bytes.
+func at[T word](p []byte) *T { return (*T)(unsafe.Pointer(unsafe.SliceData(p))) }
+
+// sharedOffset checks that a lane's access lies in shared memory.
+func (w *warp) sharedOffsets(in *inst, addr *lanes64, size int, space string) uint32 {
+	b := w.b
+	limit := uint64(len(b.shared)) - uint64(size)
+	if len(b.shared) < size {
+		limit = 0
+		if len(b.shared) == 0 || size > len(b.shared) {
+			return w.outOfShared(in, addr, size, w.mask)
+		}
+	}
+	base := uint64(b.sharedBase)
+	low := uint64(size - 1)
+	var bad, odd uint32
+	for i := range addr {
+		off := addr[i] - base
+		if off > limit {
+			bad |= 1 << i
+		}
+		if addr[i]&low != 0 {
+			odd |= 1 << i
+		}
+		addr[i] = off
+	}
+	if (bad|odd)&w.mask == 0 {
+		return w.mask
+	}
+	return w.badShared(in, addr, size, bad&w.mask, odd&w.mask)
+}
+
+func (w *warp) badShared(in *inst, off *lanes64, size int, bad, odd uint32) uint32 {
+	var addr lanes64
+	for i := range addr {
+		addr[i] = off[i] + uint64(w.b.sharedBase)
+	}
+	good := w.mask
+	if odd != 0 {
+		saved := w.mask
+		w.mask = odd
+		w.aligned(in, &addr, size, "shared")
+		w.mask = saved
+		good &^= odd
+	}
+	if bad &^= odd; bad != 0 {
+		w.outOfShared(in, &addr, size, bad)
+		good &^= bad
+	}
+	return good
+}
+
+func (w *warp) outOfShared(in *inst, addr *lanes64, size int, bad uint32) uint32 {
+	b := w.b
+	for m := bad; m != 0; m &= m - 1 {
+		i := firstLane(m)
+		w.faultAt(bench.SharedOutOfBounds, in, i, &addr[i], "shared",
+			"shared address %#x, %d bytes: the block has %d bytes from %#x", addr[i], size, len(b.shared), b.sharedBase)
+	}
+	return 0
+}
+
+func loadShared[T word](w *warp, in *inst) {
+	var addr lanes64
+	w.addresses(in.mem, &addr)
+	loadSharedAt[T](w, in, &addr)
+}
+
+func loadSharedAt[T word](w *warp, in *inst, addr *lanes64) {
+	m := in.mem
+	var zero T
+	step := uint64(unsafe.Sizeof(zero))
+	size := m.bytes()
+	good := w.sharedOffsets(in, addr, size, "shared")
+	w.countShared(m, addr, size, good, &w.b.counts.shared.Loads)
+	mem := w.b.shared
+	if len(m.data) == 1 && m.data[0].k == class32 && !m.signed && m.data[0].slot >= 0 && good == allLanes {
+		d := &w.r[m.data[0].slot]
+		for i := range addr {
+			d[i] = uint32(*at[T](mem[addr[i]:]))
+		}
+		return
+	}
+	for l := good; l != 0; l &= l - 1 {
+		i := firstLane(l)
+		p := mem[addr[i]:]
+		for j := range m.data {
+			put(w, &m.data[j], m.signed, i, *at[T](p[uint64(j)*step:]))
+		}
+	}
+	w.zero(m, w.mask&^good)
+}
+
+// zero gives the lanes of accesses that failed the value 0.
+func (w *warp) zero(m *memOp, lanes uint32) {
+	for l := lanes; l != 0; l &= l - 1 {
+		i := firstLane(l)
+		for j := range m.data {
+			put[uint64](w, &m.data[j], false, i, 0)
+		}
+	}
+}
+
+func storeShared[T word](w *warp, in *inst) {
+	var addr lanes64
+	w.addresses(in.mem, &addr)
+	storeSharedAt[T](w, in, &addr)
+}
+
+func storeSharedAt[T word](w *warp, in *inst, addr *lanes64) {
+	m := in.mem
+	var zero T
+	step := uint64(unsafe.Sizeof(zero))
+	size := m.bytes()
+	good := w.sharedOffsets(in, addr, size, "shared")
+	w.countShared(m, addr, size, good, &w.b.counts.shared.Stores)
+	mem := w.b.shared
+	for l := good; l != 0; l &= l - 1 {
+		i := firstLane(l)
+		p := mem[addr[i]:]
+		for j := range m.data {
+			*at[T](p[uint64(j)*step:]) = get[T](w, &m.data[j], i)
+		}
+	}
+}
+
+// globalBytes is the memory of a lane's access, or nil after a report.
+func (w *warp) globalBytes(in *inst, lane int, addr uint64, size int, write bool) (*allocation, int64) {
+	a := w.b.l.dev.mem.find(addr)
+	if a == nil || addr < a.addr || addr-a.addr > uint64(a.size-int64(size)) || a.size < int64(size) {
+		w.outOfGlobal(in, lane, addr, size)
+		return nil, 0
+	}
+	if write && a.constant {
+		w.faultAt(bench.WriteToConst, in, lane, &addr, "global", "write of %d bytes at %#x: %s is constant", size, addr, a)
+		return nil, 0
+	}
+	return a, int64(addr - a.addr)
+}
+
+func (w *warp) outOfGlobal(in *inst, lane int, addr uint64, size int) {
+	w.faultAt(bench.GlobalOutOfBounds, in, lane, &addr, "global", "global address %#x, %d bytes: %s", addr, size, w.b.l.dev.mem.describe(addr))
+}
+
+func loadGlobal[T word](w *warp, in *inst) {
+	var addr lanes64
+	w.addresses(in.mem, &addr)
+	loadGlobalAt[T](w, in, &addr)
+}
+
+func loadGlobalAt[T word](w *warp, in *inst, addr *lanes64) {
+	m := in.mem
+	var zero T
+	step := uint64(unsafe.Sizeof(zero))
+	size := m.bytes()
+	good := w.aligned(in, addr, size, "global")
+	if m.space == ptx.SpaceConst {
+		w.count(addr, size, good, m, &w.b.counts.constant)
+	} else {
+		w.count(addr, size, good, m, &w.b.counts.global.Loads)
+	}
+	var al *allocation
+	var base, limit uint64
+	var data []byte
+	for l := good; l != 0; l &= l - 1 {
+		i := firstLane(l)
+		off := addr[i] - base
+		if al == nil || off > limit {
+			var o int64
+			if al, o = w.globalBytes(in, i, addr[i], size, false); al == nil {
+				w.zero(m, 1<<i)
+				continue
+			}
+			off, base, limit, data = uint64(o), al.addr, uint64(al.size-int64(size)), al.data
+		}
+		p := data[off:]
+		for j := range m.data {
+			put(w, &m.data[j], m.signed, i, *at[T](p[uint64(j)*step:]))
+		}
+	}
+	w.zero(m, w.mask&^good)
+}
+
+func storeGlobal[T word](w *warp, in *inst) {
+	var addr lanes64
+	w.addresses(in.mem, &addr)
+	storeGlobalAt[T](w, in, &addr)
+}
+
+func storeGlobalAt[T word](w *warp, in *inst, addr *lanes64) {
+	m := in.mem
+	var zero T
+	step := uint64(unsafe.Sizeof(zero))
+	size := m.bytes()
+	good := w.aligned(in, addr, size, "global")
+	w.count(addr, size, good, m, &w.b.counts.global.Stores)
+	var al *allocation
+	var base, limit uint64
+	var data []byte
+	for l := good; l != 0; l &= l - 1 {
+		i := firstLane(l)
+		off := addr[i] - base
+		if al == nil || off > limit {
+			var o int64
+			if al, o = w.globalBytes(in, i, addr[i], size, true); al == nil {
+				continue
+			}
+			off, base, limit, data = uint64(o), al.addr, uint64(al.size-int64(size)), al.data
+		}
+		p := data[off:]
+		for j := range m.data {
+			*at[T](p[uint64(j)*step:]) = get[T](w, &m.data[j], i)
+		}
+	}
+}
+
+// localBytes is the memory of a lane's access in its own local memory.
+func (w *warp) localBytes(in *inst, lane int, addr uint64, size int) []byte {
+	top := uint64(w.fr.local + w.fr.prog.localBytes)
+	if addr > top || top-addr < uint64(size) {
+		w.faultAt(bench.LocalOutOfBounds, in, lane, &addr, "local", "local address %#x, %d bytes: the frame ends at %d", addr, size, top)
+		return nil
+	}
+	if addr&uint64(size-1) != 0 {
+		w.faultAt(bench.MisalignedAddress, in, lane, &addr, "local", "local address %#x: want a multiple of %d", addr, size)
+		return nil
+	}
+	return w.local[uint64(lane)*uint64(w.localSize)+addr:]
+}
+
+func loadLocal[T word](w *warp, in *inst) {
+	var addr lanes64
+	w.addresses(in.mem, &addr)
+	loadLocalAt[T](w, in, &addr)
+}
+
+func loadLocalAt[T word](w *warp, in *inst, addr *lanes64) {
+	m := in.mem
+	var zero T
+	step := int(unsafe.Sizeof(zero))
+	size := m.bytes()
+	w.countLocal(size)
+	for l := w.mask; l != 0; l &= l - 1 {
+		i := firstLane(l)
+		p := w.localBytes(in, i, addr[i], size)
+		if p == nil {
+			w.zero(m, 1<<i)
+			continue
+		}
+		for j := range m.data {
+			put(w, &m.data[j], m.signed, i, *at[T](p[j*step:]))
+		}
+	}
+}
+
+func storeLocal[T word](w *warp, in *inst) {
+	var addr lanes64
+	w.addresses(in.mem, &addr)
+	storeLocalAt[T](w, in, &addr)
+}
+
+func storeLocalAt[T word](w *warp, in *inst, addr *lanes64) {
+	m := in.mem
+	var zero T
+	step := int(unsafe.Sizeof(zero))
+	size := m.bytes()
+	w.countLocal(size)
+	for l := w.mask; l != 0; l &= l - 1 {
+		i := firstLane(l)
+		p := w.localBytes(in, i, addr[i], size)
+		if p == nil {
+			continue
+		}
+		for j := range m.data {
+			*at[T](p[j*step:]) = get[T](w, &m.data[j], i)
+		}
+	}
+}
+
+// loadParam reads a kernel's parameters.
+func loadParam(w *warp, in *inst) {
+	m := in.mem
+	var addr lanes64
+	w.addresses(m, &addr)
+	data := w.b.l.params
+	for l := w.mask; l != 0; l &= l - 1 {
+		i := firstLane(l)
+		for j := range m.data {
+			at := addr[i] + uint64(j*m.size)
+			var v uint64
+			if at+uint64(m.size) <= uint64(len(data)) && at < uint64(len(data)) {
+				for k := m.size - 1; k >= 0; k-- {
+					v = v<<8 | uint64(data[at+uint64(k)])
+				}
+			}
+			if m.signed {
+				v = uint64(extend(v, 8*m.size))
+			}
+			if b := m.data[j].bits; b < 32 {
+				v &= 1<<b - 1
+			}
+			put(w, &m.data[j], false, i, v)
+		}
+	}
+}
+
+// bySpace runs an access of generic addresses, one space after the other.
+func (w *warp) bySpace(in *inst, shared, local, global func(w *warp, in *inst, addr *lanes64)) {
+	var addr lanes64
+	w.addresses(in.mem, &addr)
+	var sm, lm uint32
+	for i, a := range addr {
+		switch spaceOf(a) {
+		case ptx.SpaceShared:
+			sm |= 1 << i
+			addr[i] = a - sharedWindow
+		case ptx.SpaceLocal:
+			lm |= 1 << i
+			addr[i] = a - localWindow
+		}
+	}
+	all := w.mask
+	for _, part := range []struct {
+		mask uint32
+		run  func(w *warp, in *inst, addr *lanes64)
+	}{{all & sm, shared}, {all & lm, local}, {all &^ (sm | lm), global}} {
+		if part.mask == 0 {
+			continue
+		}
+		w.mask = part.mask
+		copied := addr
+		part.run(w, in, &copied)
+	}
+	w.mask = all
+}
+
+func loadGeneric[T word](w *warp, in *inst) {
+	w.bySpace(in, loadSharedAt[T], loadLocalAt[T], loadGlobalAt[T])
+}
+
+func storeGeneric[T word](w *warp, in *inst) {
+	w.bySpace(in, storeSharedAt[T], storeLocalAt[T], storeGlobalAt[T])
+}

@@ -1,0 +1,158 @@
+package vm
+
+import (
+	"fmt"
+	"math/bits"
+	"sort"
+)
+
+// The address space. Global memory begins where no 32-bit value or small
+// integer can point to by accident; shared and local memory are windows of the
+// generic space.
+const (
+	pageBits     = 12
+	pageSize     = 1 << pageBits // allocations start on pages, with at least one unmapped between
+	globalBase   = uint64(0x10_0000_0000)
+	sharedWindow = uint64(0x7f10_0000_0000)
+	localWindow  = uint64(0x7f20_0000_0000)
+	windowSize   = uint64(1) << 32
+)
+
+// memory is a device's global memory.
+type memory struct {
+	pages  []*allocation // by page from globalBase
+	allocs []*allocation // by address
+	next   uint64
+	used   int64
+	most   int64
+}
+
+// allocation is a run of global memory.
+type allocation struct {
+	addr  uint64
+	size  int64
+	data  []byte
+	undef []uint64 // a bit for each byte that was never written; nil where all were
+	left  int64    // such bytes
+
+	name     string // of a module's variable
+	module   bool   // belongs to a module
+	constant bool
+}
+
+func (m *memory) init() {
+	m.pages, m.allocs, m.used = nil, nil, 0
+	m.next = globalBase
+}
+
+// alloc reserves size bytes. Addresses are never used again.
+func (m *memory) alloc(size, align int64) (*allocation, error) {
+	if size > m.most-m.used {
+		return nil, fmt.Errorf("buffer of %d bytes: %d of %d are in use", size, m.used, m.most)
+	}
+	a := uint64(max(align, pageSize))
+	addr := (m.next + a - 1) &^ (a - 1)
+	n := (uint64(size) + pageSize - 1) >> pageBits
+	first := (addr - globalBase) >> pageBits
+	if first+n >= 1<<26 {
+		return nil, fmt.Errorf("buffer of %d bytes: the virtual machine's address space is used up", size)
+	}
+	al := &allocation{addr: addr, size: size, data: make([]byte, size)}
+	for uint64(len(m.pages)) < first+max(n, 1) {
+		m.pages = append(m.pages, nil)
+	}
+	for i := range max(n, 1) {
+		m.pages[first+i] = al
+	}
+	m.next = addr + max(n, 1)<<pageBits + pageSize
+	m.used += size
+	m.allocs = append(m.allocs, al)
+	return al, nil
+}
+
+func (m *memory) free(a *allocation) {
+	first := (a.addr - globalBase) >> pageBits
+	for i := first; i < uint64(len(m.pages)) && m.pages[i] == a; i++ {
+		m.pages[i] = nil
+	}
+	for i, x := range m.allocs {
+		if x == a {
+			m.allocs = append(m.allocs[:i], m.allocs[i+1:]...)
+			break
+		}
+	}
+	m.used -= a.size
+}
+
+// find is the allocation whose pages an address is in, or nil.
+func (m *memory) find(addr uint64) *allocation {
+	page := (addr - globalBase) >> pageBits
+	if page >= uint64(len(m.pages)) {
+		return nil
+	}
+	return m.pages[page]
+}
+
+// describe says where an address lies, for a report.
+func (m *memory) describe(addr uint64) string {
+	i := sort.Search(len(m.allocs), func(i int) bool { return m.allocs[i].addr > addr })
+	var best *allocation
+	var gap uint64
+	if i > 0 {
+		a := m.allocs[i-1]
+		if addr < a.addr+uint64(a.size) {
+			return fmt.Sprintf("byte %d of %s", addr-a.addr, a)
+		}
+		best, gap = a, addr-(a.addr+uint64(a.size))
+	}
+	if i < len(m.allocs) {
+		if a := m.allocs[i]; best == nil || a.addr-addr < gap {
+			return fmt.Sprintf("%d bytes before %s", a.addr-addr, a)
+		}
+	}
+	if best == nil {
+		return "no memory is allocated"
+	}
+	return fmt.Sprintf("%d bytes after the end of %s", gap, best)
+}
+
+func (a *allocation) String() string {
+	if a.name != "" {
+		return fmt.Sprintf("%s (%d bytes at %#x)", a.name, a.size, a.addr)
+	}
+	return fmt.Sprintf("the buffer of %d bytes at %#x", a.size, a.addr)
+}
+
+// forget marks all bytes as never written.
+func (a *allocation) forget() {
+	if a.size == 0 {
+		return
+	}
+	a.undef = make([]uint64, (a.size+63)/64)
+	for i := range a.undef {
+		a.undef[i] = ^uint64(0)
+	}
+	if r := a.size & 63; r != 0 {
+		a.undef[len(a.undef)-1] = 1<<r - 1
+	}
+	a.left = a.size
+}
+
+// define marks bytes as written.
+func (a *allocation) define(offset, n int64) {
+	if a.undef == nil {
+		return
+	}
+	for n > 0 {
+		word, bit := offset>>6, offset&63
+		k := min(64-bit, n)
+		mask := (^uint64(0) >> (64 - k)) << bit
+		a.left -= int64(bits.OnesCount64(a.undef[word] & mask))
+		a.undef[word] &^= mask
+		offset += k
+		n -= k
+	}
+	if a.left == 0 {
+		a.undef = nil
+	}
+}

@@ -1,0 +1,383 @@
+package vm
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/ptx"
+	"github.com/kgen-dev/kgen/codegen/target"
+)
+
+// module is a loaded PTX module.
+type module struct {
+	dev     *Device
+	src     *ptx.Module
+	gpu     *target.GPU
+	info    bench.Module
+	files   map[int32]string
+	globals map[*ptx.Variable]*allocation
+	byName  map[string]*ptx.Variable
+	kernels map[string]*kernel
+	funcs   map[string]*ptx.Function // defined ones
+}
+
+// kernel is an entry point with all it calls, decoded.
+type kernel struct {
+	mod      *module
+	prog     *program
+	funcs    map[*ptx.Function]*program
+	table    []*program // by function number, for indirect calls
+	numbers  map[*ptx.Function]int
+	shared   map[*ptx.Variable]int64 // offsets of shared variables
+	static   int64                   // bytes of shared memory
+	dynamic  int64                   // where dynamic shared memory begins
+	memOps   int                     // instructions that touch memory, numbered from 0
+	maximum  [3]uint32
+	required [3]uint32
+}
+
+// loadModule places a module's variables and decodes its kernels.
+func loadModule(d *Device, tree *ptx.Module, gpu *target.GPU) (m *module, err error) {
+	m = &module{
+		dev: d, src: tree, gpu: gpu,
+		files: map[int32]string{}, globals: map[*ptx.Variable]*allocation{}, byName: map[string]*ptx.Variable{},
+		kernels: map[string]*kernel{}, funcs: map[string]*ptx.Function{},
+	}
+	defer func() {
+		if err != nil {
+			m.free()
+			m = nil
+		}
+	}()
+	if tree.AddressSize != 64 {
+		return nil, m.errorf(ptx.Pos{}, "address size %d: the virtual machine has 64-bit addresses", tree.AddressSize)
+	}
+	if len(tree.Targets) > 0 {
+		m.info.Target = tree.Targets[0]
+	}
+	for _, decl := range tree.Decls {
+		switch decl := decl.(type) {
+		case *ptx.SourceFile:
+			m.files[decl.Index] = decl.Name
+		case *ptx.Function:
+			if decl.Body != nil {
+				m.funcs[decl.Name] = decl
+			}
+		case *ptx.Variable:
+			if err := m.place(decl); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, decl := range tree.Decls {
+		if v, ok := decl.(*ptx.Variable); ok && v.Init != nil {
+			if err := m.initialise(v); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, decl := range tree.Decls {
+		f, ok := decl.(*ptx.Function)
+		if !ok || !f.Kernel || f.Body == nil {
+			continue
+		}
+		k, err := m.kernel(f)
+		if err != nil {
+			return nil, err
+		}
+		m.kernels[f.Name] = k
+		m.info.Kernels = append(m.info.Kernels, k.info())
+	}
+	return m, nil
+}
+
+func (m *module) errorf(pos ptx.Pos, format string, args ...any) error {
+	return &ptx.Error{File: m.src.File, Pos: pos, Msg: fmt.Sprintf(format, args...)}
+}
+
+func (m *module) free() {
+	for _, a := range m.globals {
+		m.dev.mem.free(a)
+	}
+	m.globals = nil
+}
+
+// place reserves memory for a variable of the module.
+func (m *module) place(v *ptx.Variable) error {
+	if old := m.byName[v.Name]; old != nil && (old.Linkage != ptx.Extern || v.Linkage == ptx.Extern) {
+		return nil // a second declaration
+	}
+	switch v.Space {
+	case ptx.SpaceShared:
+		return nil // a kernel's
+	case ptx.SpaceGlobal, ptx.SpaceConst:
+	default:
+		return m.errorf(v.Pos, "variable %s in .%s space: the virtual machine has none there", v.Name, v.Space)
+	}
+	if v.Linkage == ptx.Extern {
+		return m.errorf(v.Pos, "variable %s: defined in no module", v.Name)
+	}
+	a, err := m.dev.mem.alloc(v.Size(), v.Alignment())
+	if err != nil {
+		return m.errorf(v.Pos, "variable %s: %v", v.Name, err)
+	}
+	a.name, a.module, a.constant = v.Name, true, v.Space == ptx.SpaceConst
+	m.globals[v] = a
+	m.byName[v.Name] = v
+	return nil
+}
+
+// initialise writes a variable's initial value.
+func (m *module) initialise(v *ptx.Variable) error {
+	a := m.globals[v]
+	if a == nil {
+		return nil
+	}
+	size := int64(v.Type.Size())
+	inner := v.Dims
+	if v.Vector > 0 {
+		inner = append(append([]int64{}, inner...), int64(v.Vector))
+	}
+	return m.fill(v, a.data, v.Init, inner, size)
+}
+
+// fill writes a list of an initialiser, of arrays of the given extents.
+func (m *module) fill(v *ptx.Variable, data []byte, in *ptx.Init, dims []int64, size int64) error {
+	if !in.IsList {
+		return m.element(v, data, in, size)
+	}
+	if len(dims) == 0 {
+		return m.errorf(v.Pos, "initialiser of %s: more braces than dimensions", v.Name)
+	}
+	step := size
+	for _, d := range dims[1:] {
+		step *= d
+	}
+	offset := int64(0)
+	for i := range in.List {
+		e := &in.List[i]
+		n := step
+		if !e.IsList && len(dims) > 1 {
+			n = size // braces left out
+		}
+		if offset+n > int64(len(data)) {
+			return m.errorf(v.Pos, "initialiser of %s: more values than elements", v.Name)
+		}
+		rest := dims[1:]
+		if err := m.fill(v, data[offset:], e, rest, size); err != nil {
+			return err
+		}
+		offset += n
+	}
+	return nil
+}
+
+func (m *module) element(v *ptx.Variable, data []byte, in *ptx.Init, size int64) error {
+	bits := in.Value.Value
+	switch in.Value.Kind {
+	case ptx.OpImm:
+		switch {
+		case in.Value.Imm == ptx.ImmF64 && v.Type == ptx.F32:
+			bits = uint64(math.Float32bits(float32(math.Float64frombits(bits))))
+		case in.Value.Imm == ptx.ImmF32 && v.Type == ptx.F64:
+			bits = math.Float64bits(float64(math.Float32frombits(uint32(bits))))
+		}
+	case ptx.OpSymbol:
+		sym, _ := in.Value.Decl.(*ptx.Variable)
+		a := m.allocation(sym)
+		if a == nil {
+			return m.errorf(v.Pos, "initialiser of %s: the address of %s is not known", v.Name, in.Value.Name)
+		}
+		bits += a.addr
+	default:
+		return m.errorf(v.Pos, "initialiser of %s: want constants or addresses of variables", v.Name)
+	}
+	if in.Field != "" {
+		return m.errorf(v.Pos, "initialiser of %s: the virtual machine takes no single bytes of addresses", v.Name)
+	}
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], bits)
+	if int64(len(data)) < size {
+		return m.errorf(v.Pos, "initialiser of %s: more values than elements", v.Name)
+	}
+	copy(data[:size], b[:])
+	return nil
+}
+
+// allocation is where a variable of the module lies, also when it is named by
+// an earlier declaration.
+func (m *module) allocation(v *ptx.Variable) *allocation {
+	if v == nil {
+		return nil
+	}
+	if a := m.globals[v]; a != nil {
+		return a
+	}
+	if d := m.byName[v.Name]; d != nil {
+		return m.globals[d]
+	}
+	return nil
+}
+
+// sharedBase is the address of a block's first byte of shared memory: newer
+// hardware keeps the first KiB to itself.
+func (m *module) sharedBase() int64 {
+	return int64(m.gpu.Limits().SharedReserved) * boolInt(m.gpu.CC.AtLeast(9, 0))
+}
+
+func boolInt(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// kernel decodes an entry point and every function it may call.
+func (m *module) kernel(f *ptx.Function) (*kernel, error) {
+	k := &kernel{mod: m, funcs: map[*ptx.Function]*program{}, numbers: map[*ptx.Function]int{}, shared: map[*ptx.Variable]int64{}}
+	reach := m.reachable(f)
+	if err := k.layoutShared(reach); err != nil {
+		return nil, err
+	}
+	for i, g := range reach {
+		k.numbers[g] = i
+	}
+	for _, g := range reach {
+		p, err := decode(k, g)
+		if err != nil {
+			return nil, err
+		}
+		k.funcs[g] = p
+		k.table = append(k.table, p)
+	}
+	k.prog = k.funcs[f]
+	for _, d := range f.Directives {
+		var v [3]uint32
+		for i := range v {
+			v[i] = 1
+			if i < len(d.Values) {
+				v[i] = uint32(d.Values[i])
+			}
+		}
+		switch d.Name {
+		case "maxntid":
+			k.maximum = v
+		case "reqntid":
+			k.required = v
+		}
+	}
+	return k, nil
+}
+
+// reachable lists a function and all it names, itself first.
+func (m *module) reachable(f *ptx.Function) []*ptx.Function {
+	list := []*ptx.Function{f}
+	seen := map[*ptx.Function]bool{f: true}
+	visit := func(o *ptx.Operand) {
+		for _, g := range m.named(o) {
+			if g.Body != nil && !seen[g] {
+				seen[g] = true
+				list = append(list, g)
+			}
+		}
+	}
+	for i := 0; i < len(list); i++ {
+		for _, in := range list[i].Code {
+			for j := range in.Operands {
+				visit(&in.Operands[j])
+			}
+		}
+	}
+	return list
+}
+
+// named is the functions an operand names.
+func (m *module) named(o *ptx.Operand) []*ptx.Function {
+	var list []*ptx.Function
+	switch d := o.Decl.(type) {
+	case *ptx.Function:
+		list = append(list, m.definition(d))
+	case *ptx.TargetList:
+		for i := range d.Names {
+			list = append(list, m.named(&d.Names[i])...)
+		}
+	}
+	for i := range o.Elems {
+		list = append(list, m.named(&o.Elems[i])...)
+	}
+	return list
+}
+
+// definition is a function's declaration that has a body, if there is one.
+func (m *module) definition(f *ptx.Function) *ptx.Function {
+	if d, ok := m.funcs[f.Name]; ok {
+		return d
+	}
+	return f
+}
+
+// layoutShared places the shared variables that the functions use.
+func (k *kernel) layoutShared(reach []*ptx.Function) error {
+	var dynamic []*ptx.Variable
+	align := int64(16)
+	add := func(v *ptx.Variable) {
+		if _, ok := k.shared[v]; ok {
+			return
+		}
+		if v.Linkage == ptx.Extern || v.Size() == 0 {
+			dynamic = append(dynamic, v)
+			align = max(align, v.Alignment())
+			k.shared[v] = 0
+			return
+		}
+		a := v.Alignment()
+		k.static = (k.static + a - 1) &^ (a - 1)
+		k.shared[v] = k.static
+		k.static += v.Size()
+	}
+	var visit func(o *ptx.Operand)
+	visit = func(o *ptx.Operand) {
+		if v, ok := o.Decl.(*ptx.Variable); ok && o.Kind != ptx.OpReg && v.Space == ptx.SpaceShared {
+			add(v)
+		}
+		for i := range o.Elems {
+			visit(&o.Elems[i])
+		}
+	}
+	for _, f := range reach {
+		for _, v := range f.Variables {
+			if v.Space == ptx.SpaceShared {
+				add(v)
+			}
+		}
+		for _, in := range f.Code {
+			for i := range in.Operands {
+				visit(&in.Operands[i])
+			}
+		}
+	}
+	if most := int64(k.mod.gpu.Limits().SharedPerBlock); k.static > most {
+		return k.mod.errorf(reach[0].Pos, "kernel %s: %d bytes of shared memory: %s has %d for a block", reach[0].Name, k.static, k.mod.gpu.Name, most)
+	}
+	k.dynamic = k.static
+	if len(dynamic) > 0 {
+		k.dynamic = (k.static + align - 1) &^ (align - 1)
+	}
+	for _, v := range dynamic {
+		k.shared[v] = k.dynamic
+	}
+	return nil
+}
+
+// info describes a kernel to its callers.
+func (k *kernel) info() bench.Kernel {
+	in := bench.Kernel{Name: k.prog.name, SharedBytes: k.static, MaxThreads: k.maximum, ReqThreads: k.required, DynamicStart: k.dynamic}
+	for _, p := range k.prog.params {
+		in.Params = append(in.Params, bench.Param{
+			Name: p.v.Name, Type: p.v.Type.String(), Offset: p.offset, Size: p.v.Size(), Align: p.v.Alignment(),
+		})
+	}
+	return in
+}

@@ -1,0 +1,131 @@
+package vm
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/ptx"
+)
+
+// faultKey is what makes two faults one report.
+type faultKey struct {
+	class     bench.FaultClass
+	in, other *ptx.Instruction
+}
+
+// faultList collects the faults of a block, or of a launch.
+type faultList struct {
+	list  []bench.Fault
+	index map[faultKey]int
+	keys  []faultKey
+	most  int // kinds to keep
+	more  int // kinds that were not kept
+}
+
+// add counts a fault that was seen before; otherwise it returns where to
+// describe it, nil when there are enough.
+func (l *faultList) add(k faultKey, count int64) *bench.Fault {
+	if i, ok := l.index[k]; ok {
+		l.list[i].Count += count
+		return nil
+	}
+	if len(l.list) >= l.most {
+		l.more++
+		return nil
+	}
+	if l.index == nil {
+		l.index = map[faultKey]int{}
+	}
+	l.index[k] = len(l.list)
+	l.keys = append(l.keys, k)
+	l.list = append(l.list, bench.Fault{Class: k.class, Count: count})
+	return &l.list[len(l.list)-1]
+}
+
+// merge adds another list's faults, in their order.
+func (l *faultList) merge(o *faultList) {
+	for i, k := range o.keys {
+		if f := l.add(k, o.list[i].Count); f != nil {
+			*f = o.list[i]
+		}
+	}
+	l.more += o.more
+}
+
+// site describes a thread at an instruction.
+func (b *block) site(warp, lane int, in *ptx.Instruction) bench.Site {
+	s := bench.Site{Block: b.id, Thread: b.l.threadID(warp*warpSize + lane)}
+	b.l.mod.locate(&s, in)
+	return s
+}
+
+// locate fills in where an instruction stands.
+func (m *module) locate(s *bench.Site, in *ptx.Instruction) {
+	if in == nil {
+		return
+	}
+	s.Line = int(in.Pos.Line)
+	s.PTX = opcode(in)
+	if in.Loc != nil {
+		if name, ok := m.files[in.Loc.File]; ok {
+			s.Source = fmt.Sprintf("%s:%d", name, in.Loc.Line)
+		}
+	}
+}
+
+// source is the PTX instruction that a decoded one is from.
+func (w *warp) source(in *inst) *ptx.Instruction {
+	if in.pc < 0 {
+		return nil
+	}
+	return w.fr.prog.fn.Code[in.pc]
+}
+
+// fault reports a misdeed of one lane at an instruction.
+func (w *warp) fault(class bench.FaultClass, in *inst, lane int, format string, args ...any) {
+	w.faultAt(class, in, lane, nil, "", format, args...)
+}
+
+// faultAt is fault with an address in a space.
+func (w *warp) faultAt(class bench.FaultClass, in *inst, lane int, addr *uint64, space string, format string, args ...any) {
+	if !w.b.l.reports(class) {
+		return
+	}
+	src := w.source(in)
+	f := w.b.faults.add(faultKey{class: class, in: src}, 1)
+	if f == nil {
+		return
+	}
+	f.Kernel = w.b.l.prog.name
+	f.Site = w.b.site(w.index, lane, src)
+	if addr != nil {
+		a := *addr
+		f.Address, f.Space = &a, space
+	}
+	f.Message = fmt.Sprintf(format, args...)
+}
+
+// reports says whether a class is looked for.
+func (l *launch) reports(class bench.FaultClass) bool { return l.checks.has(l.dev.classBit[class]) }
+
+// threadID is a thread's index in its block, from its number.
+func (l *launch) threadID(n int) [3]uint32 {
+	x, y := uint32(l.block[0]), uint32(l.block[1])
+	t := uint32(n)
+	return [3]uint32{t % x, t / x % y, t / (x * y)}
+}
+
+// counts adds a tally up: instructions at each place of the PTX function.
+func (t *tally) counts(p *program, each func(pc int32, in *ptx.Instruction, warps, threads int64)) {
+	var warps, threads int64
+	for i := range p.code {
+		warps += t.warps[i]
+		threads += t.threads[i]
+		if pc := p.code[i].pc; pc >= 0 && warps != 0 {
+			each(pc, p.fn.Code[pc], warps, threads)
+		}
+	}
+}
+
+func popcount(m uint32) int64 { return int64(bits.OnesCount32(m)) }

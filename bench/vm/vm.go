@@ -1,0 +1,278 @@
+// Package vm is a virtual machine for PTX: a bench.Device that runs kernels of
+// any compiler on the processor, counts what they do, and reports what they
+// do wrong.
+//
+// A module's functions are decoded once into dense programs whose registers
+// are 32 lanes wide (decode*.go, slots.go). Warps run them under a mask of
+// active lanes; lanes that part at a branch meet again at its immediate
+// post-dominator (warp.go). Blocks spread over the processor's cores, and what
+// all of them share they touch one after the other, in an order that does not
+// depend on how many cores there are (launch.go).
+package vm
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/ptx"
+	"github.com/kgen-dev/kgen/codegen/target"
+)
+
+// Options says how a virtual machine works. The zero value is good.
+type Options struct {
+	GPU      *target.GPU // what it is like; nil: one that fits a module's .target
+	Seed     uint64      // of all that is left to chance
+	Schedule Schedule
+	Async    Async
+	Checks   Checks
+	Workers  int // blocks run at a time; 0: one for each core
+
+	MaxInstructions int64 // of one warp in one launch, before it counts as a runaway; 0: 1<<30
+	MaxMemory       int64 // bytes of global memory; 0: 16 GiB
+	MaxFaults       int   // kinds of faults kept in a report; 0: 100
+}
+
+// Schedule is the order in which warps, lanes and blocks run.
+type Schedule string
+
+// Schedules.
+const (
+	InOrder Schedule = ""       // by index
+	Shuffle Schedule = "random" // by the seed
+)
+
+// Async is when asynchronous copies and tensor operations land.
+type Async string
+
+// Moments.
+const (
+	Late   Async = ""       // at the last moment the program allows
+	Early  Async = "early"  // at once
+	Random Async = "random" // by the seed
+)
+
+// ParseSchedule reads "order" or "random".
+func ParseSchedule(s string) (Schedule, error) {
+	switch s {
+	case "", "order":
+		return InOrder, nil
+	case "random":
+		return Shuffle, nil
+	}
+	return "", fmt.Errorf("schedule %q: want order or random", s)
+}
+
+// ParseAsync reads "late", "early" or "random".
+func ParseAsync(s string) (Async, error) {
+	switch s {
+	case "", "late":
+		return Late, nil
+	case "early":
+		return Early, nil
+	case "random":
+		return Random, nil
+	}
+	return "", fmt.Errorf("asynchronous work %q: want late, early or random", s)
+}
+
+// Device is a virtual machine.
+type Device struct {
+	opt      Options
+	mem      memory
+	modules  map[int]*module
+	nextID   int
+	classBit map[bench.FaultClass]checkBits
+}
+
+// New makes a virtual machine with no memory in use.
+func New(opt Options) (*Device, error) {
+	if opt.Workers <= 0 {
+		opt.Workers = runtime.GOMAXPROCS(0)
+	}
+	if opt.MaxInstructions <= 0 {
+		opt.MaxInstructions = 1 << 30
+	}
+	if opt.MaxMemory <= 0 {
+		opt.MaxMemory = 16 << 30
+	}
+	if opt.MaxFaults <= 0 {
+		opt.MaxFaults = 100
+	}
+	if _, err := ParseAsync(string(opt.Async)); err != nil {
+		return nil, err
+	}
+	if _, err := ParseSchedule(string(opt.Schedule)); err != nil {
+		return nil, err
+	}
+	d := &Device{opt: opt, modules: map[int]*module{}, classBit: map[bench.FaultClass]checkBits{}}
+	for _, c := range bench.FaultClasses() {
+		d.classBit[c] = mustBit(string(c))
+	}
+	d.mem.most = opt.MaxMemory
+	d.mem.init()
+	return d, nil
+}
+
+var _ bench.Device = (*Device)(nil)
+
+// Name says what runs.
+func (d *Device) Name() string {
+	if d.opt.GPU != nil {
+		return "virtual machine, " + d.opt.GPU.Name
+	}
+	return "virtual machine"
+}
+
+// Provenance is bench.Counted.
+func (d *Device) Provenance() bench.Provenance { return bench.Counted }
+
+// Alloc reserves global memory.
+func (d *Device) Alloc(size, align int64) (bench.Buffer, error) {
+	if size < 0 {
+		return bench.Buffer{}, fmt.Errorf("buffer of %d bytes: want 0 or more", size)
+	}
+	if align < 0 || align&(align-1) != 0 {
+		return bench.Buffer{}, fmt.Errorf("alignment %d: want a power of two", align)
+	}
+	a, err := d.mem.alloc(size, max(align, 1))
+	if err != nil {
+		return bench.Buffer{}, err
+	}
+	a.forget()
+	return bench.Buffer{Address: a.addr, Size: size}, nil
+}
+
+// Free gives a buffer back.
+func (d *Device) Free(b bench.Buffer) error {
+	a, err := d.buffer(b)
+	if err != nil {
+		return err
+	}
+	d.mem.free(a)
+	return nil
+}
+
+// Write copies data into a buffer.
+func (d *Device) Write(b bench.Buffer, offset int64, data []byte) error {
+	a, err := d.buffer(b)
+	if err != nil {
+		return err
+	}
+	if offset < 0 || offset+int64(len(data)) > a.size {
+		return fmt.Errorf("write of %d bytes at %d: the buffer has %d", len(data), offset, a.size)
+	}
+	copy(a.data[offset:], data)
+	a.define(offset, int64(len(data)))
+	return nil
+}
+
+// Read copies from a buffer.
+func (d *Device) Read(b bench.Buffer, offset int64, data []byte) error {
+	a, err := d.buffer(b)
+	if err != nil {
+		return err
+	}
+	if offset < 0 || offset+int64(len(data)) > a.size {
+		return fmt.Errorf("read of %d bytes at %d: the buffer has %d", len(data), offset, a.size)
+	}
+	copy(data, a.data[offset:])
+	return nil
+}
+
+func (d *Device) buffer(b bench.Buffer) (*allocation, error) {
+	a := d.mem.find(b.Address)
+	if a == nil || a.addr != b.Address || a.size != b.Size || a.module {
+		return nil, fmt.Errorf("buffer at %#x of %d bytes: not in use", b.Address, b.Size)
+	}
+	return a, nil
+}
+
+// Load reads a PTX module and decodes it. What the virtual machine can't
+// execute is refused here, with its name and line.
+func (d *Device) Load(ctx context.Context, file string, src []byte) (*bench.Module, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	tree, err := ptx.Load(file, src)
+	if err != nil {
+		return nil, err
+	}
+	gpu, err := d.gpuFor(tree)
+	if err != nil {
+		return nil, err
+	}
+	m, err := loadModule(d, tree, gpu)
+	if err != nil {
+		return nil, err
+	}
+	d.nextID++
+	m.info.ID = d.nextID
+	d.modules[m.info.ID] = m
+	return &m.info, nil
+}
+
+// Unload frees a module and its variables.
+func (d *Device) Unload(m *bench.Module) error {
+	mod, ok := d.modules[m.ID]
+	if !ok {
+		return fmt.Errorf("module %d: not loaded", m.ID)
+	}
+	mod.free()
+	delete(d.modules, m.ID)
+	return nil
+}
+
+// Close frees everything.
+func (d *Device) Close() error {
+	d.modules = map[int]*module{}
+	d.mem.init()
+	return nil
+}
+
+// gpuFor picks the GPU a module runs on.
+func (d *Device) gpuFor(m *ptx.Module) (*target.GPU, error) {
+	if d.opt.GPU != nil {
+		return d.opt.GPU, nil
+	}
+	arch := ""
+	for _, t := range m.Targets {
+		if strings.HasPrefix(t, "sm_") {
+			arch = t
+		}
+	}
+	sm, err := smNumber(arch)
+	if err != nil {
+		return nil, &ptx.Error{File: m.File, Msg: err.Error()}
+	}
+	var best *target.GPU
+	for _, g := range target.All() {
+		have := g.CC.SM()
+		if have < sm || best != nil && have >= best.CC.SM() {
+			continue
+		}
+		best = g
+	}
+	if best == nil {
+		return nil, &ptx.Error{File: m.File, Msg: fmt.Sprintf("target %s: no GPU that the virtual machine knows runs it", arch)}
+	}
+	return best, nil
+}
+
+// smNumber is 90 for "sm_90a".
+func smNumber(arch string) (int, error) {
+	n := 0
+	digits := strings.TrimRight(strings.TrimPrefix(arch, "sm_"), "af")
+	if digits == "" || len(digits) > 3 {
+		return 0, fmt.Errorf("target %q: want one such as sm_90", arch)
+	}
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return 0, fmt.Errorf("target %q: want one such as sm_90", arch)
+		}
+		n = n*10 + int(c-'0')
+	}
+	return n, nil
+}
