@@ -80,7 +80,7 @@ func (e *CompileError) Error() string {
 // folders, then in the places that [SearchDirs] lists, then on the loader's
 // own path.
 func Find(dirs ...string) (*Compiler, error) {
-	roots := append(slices.Clone(dirs), SearchDirs()...)
+	roots := searchRoots(dirs)
 	var failed error
 	for _, path := range libraryPaths(roots) {
 		c, err := open(path)

@@ -36,6 +36,13 @@ func SearchDirs() []string {
 	return append(dirs, "/usr/local/cuda")
 }
 
+// searchRoots are the caller's folders, then SearchDirs. An empty name is left
+// out, for it would mean the working directory.
+func searchRoots(dirs []string) []string {
+	roots := slices.DeleteFunc(slices.Clone(dirs), func(dir string) bool { return dir == "" })
+	return append(roots, SearchDirs()...)
+}
+
 // loaderNames are tried last, without a folder, newest first.
 var loaderNames = []string{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"}
 

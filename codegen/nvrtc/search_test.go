@@ -79,7 +79,7 @@ func TestMissingToolSaysWhereItLooked(t *testing.T) {
 	t.Setenv(ToolchainEnv, "/nonexistent")
 	t.Setenv("CUDA_HOME", "/nonexistent/too")
 	t.Setenv("CUDA_PATH", "")
-	_, err := FindNvdisasm()
+	_, err := FindNvdisasm("")
 	if err == nil {
 		t.Skip("nvdisasm is in /usr/local/cuda")
 	}

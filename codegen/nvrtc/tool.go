@@ -8,14 +8,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 )
 
 // findTool looks for a program in dirs, the [SearchDirs] and PATH.
 func findTool(name string, dirs []string) (string, error) {
-	roots := append(slices.Clone(dirs), SearchDirs()...)
+	roots := searchRoots(dirs)
 	if path := toolPath(roots, name); path != "" {
 		return path, nil
 	}
