@@ -21,14 +21,15 @@ type lowering struct {
 	params  []Param
 	paramAt map[Param]*simt.Value
 
-	scalars map[*ir.Value]*simt.Value
-	tiles   map[*ir.Value]*fragment
-	reads   map[*ir.Value]*ringRead // reads that dots load piece by piece
-	views   map[*ir.Value]*view
-	plan    *sharedPlan
-	users   users
-	dirty   bool // shared memory was accessed since the last barrier
-	err     error
+	scalars  map[*ir.Value]*simt.Value
+	tiles    map[*ir.Value]*fragment
+	reads    map[*ir.Value]*ringRead // reads that dots load piece by piece
+	views    map[*ir.Value]*view
+	counters map[*ir.Value]counter
+	plan     *sharedPlan
+	users    users
+	dirty    bool // shared memory was accessed since the last barrier
+	err      error
 }
 
 // lower produces the thread program of a kernel.
@@ -39,7 +40,8 @@ func lower(k *ir.Kernel, m *machine) (*simt.Kernel, []Param, error) {
 	l := &lowering{
 		k: k, f: newFacts(k), m: m, s: s, b: simt.NewBuilder(s), warps: warps, paramAt: map[Param]*simt.Value{},
 		scalars: map[*ir.Value]*simt.Value{}, tiles: map[*ir.Value]*fragment{}, reads: map[*ir.Value]*ringRead{}, views: map[*ir.Value]*view{},
-		users: usersOf(k.Body),
+		counters: map[*ir.Value]counter{},
+		users:    usersOf(k.Body),
 	}
 	var err error
 	if l.plan, err = planShared(k, l.f, warps); err != nil {
@@ -148,6 +150,10 @@ func (l *lowering) loop(o *ir.Op) {
 	for _, v := range o.Args[3:] {
 		init = append(init, l.registers(v)...)
 	}
+	count, depth := counted(o)
+	if count != nil {
+		init = append(init, l.modulo(o.Args[3+slices.Index(body.Params, count)-1], depth))
+	}
 	// What an iteration leaves unordered, the next one meets.
 	dirtyAtEnd := releasesLast(body)
 	l.dirty = l.dirty || dirtyAtEnd
@@ -155,6 +161,9 @@ func (l *lowering) loop(o *ir.Op) {
 		l.scalars[body.Params[0]] = i.Named(nameOr(body.Params[0], "i"))
 		for _, p := range body.Params[1:] {
 			c = l.define(p, c)
+		}
+		if count != nil {
+			l.counters[count] = counter{depth, c[0].Named("slot")}
 		}
 		yield := l.region(body)
 		if l.err != nil {
@@ -164,9 +173,15 @@ func (l *lowering) loop(o *ir.Op) {
 		for _, v := range yield.Args {
 			next = append(next, l.registers(v)...)
 		}
+		if count != nil {
+			next = append(next, l.wrap(l.b.Add(l.counters[count].remainder, l.b.Const32(1)), depth))
+		}
 		return next
 	})
-	for _, r := range o.Results {
+	for i, r := range o.Results {
+		if count == body.Params[1+i] {
+			l.counters[r] = counter{depth, results[len(results)-1]}
+		}
 		results = l.define(r, results)
 	}
 }

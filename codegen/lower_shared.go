@@ -1,6 +1,8 @@
 package codegen
 
 import (
+	"slices"
+
 	"github.com/kgen-dev/kgen/codegen/simt"
 	"github.com/kgen-dev/kgen/ir"
 	"github.com/kgen-dev/kgen/ir/layout"
@@ -16,14 +18,69 @@ type ringRead struct {
 }
 
 // slotAddress is the shared address of buffer k of a ring: k modulo its depth.
-func (l *lowering) slotAddress(ring *buffer, k *simt.Value) *simt.Value {
+func (l *lowering) slotAddress(ring *buffer, k *ir.Value) *simt.Value {
 	b := l.b
 	base := b.Add(b.SharedBase(), b.Const32(ring.offset))
 	if ring.depth == 1 {
 		return base
 	}
-	slot := b.RemU(k, b.Const32(ring.depth))
-	return b.Add(base, b.Mul(slot, b.Const32(ring.size)))
+	return b.Add(base, b.Mul(l.modulo(k, ring.depth), b.Const32(ring.size)))
+}
+
+// counter is a value that a loop counts up by one, and its remainder, which the
+// loop carries beside it so that no division is needed.
+type counter struct {
+	depth     int
+	remainder *simt.Value
+}
+
+// modulo is k modulo a ring's depth.
+func (l *lowering) modulo(k *ir.Value, depth int) *simt.Value {
+	b := l.b
+	if a, ok := affineOf(k); ok && len(a.terms) == 1 && a.terms[0].k == 1 && a.c >= 0 {
+		if c, ok := l.counters[a.terms[0].v]; ok && c.depth == depth {
+			return l.wrap(b.Add(c.remainder, b.Const32(int(a.c)%depth)), depth)
+		}
+	}
+	return b.RemU(l.scalar(k), b.Const32(depth))
+}
+
+// wrap takes a number below twice the depth modulo the depth.
+func (l *lowering) wrap(v *simt.Value, depth int) *simt.Value {
+	b := l.b
+	if depth&(depth-1) == 0 {
+		return b.And(v, b.Const32(depth-1))
+	}
+	return b.Select(b.Cmp(simt.GE, v, b.Const32(depth)), b.Sub(v, b.Const32(depth)), v)
+}
+
+// counted finds the carried value with which a loop numbers its iterations for
+// rings, and the rings' depth: 0 if there is none, or if rings differ.
+func counted(o *ir.Op) (v *ir.Value, depth int) {
+	body := o.Regions[0]
+	for _, in := range body.Ops {
+		slot := in.Operand("slot")
+		if slot == nil || in.Code == ir.OpCopy {
+			continue
+		}
+		for _, a := range in.Args {
+			if a.Type.Kind != ir.Ring || a.Type.Depth == 1 || !slices.Contains(body.Params[1:], slot) {
+				continue
+			}
+			if depth != 0 && depth != a.Type.Depth || v != nil && v != slot {
+				return nil, 0
+			}
+			v, depth = slot, a.Type.Depth
+		}
+	}
+	if v == nil {
+		return nil, 0
+	}
+	next := body.Yield().Args[slices.Index(body.Params, v)-1]
+	if a, ok := affineOf(next); !ok || a.c != 1 || len(a.terms) != 1 || a.terms[0] != (term{v, 1}) {
+		return nil, 0
+	}
+	return v, depth
 }
 
 // place evaluates the thread's part of an offset, added to or XORed into base.
@@ -61,7 +118,7 @@ func (l *lowering) copy(o *ir.Op) {
 		l.fail(o, "no copy layout for %s", ringValue.Type)
 		return
 	}
-	slot := l.slotAddress(ring, l.scalar(o.Operand("slot")))
+	slot := l.slotAddress(ring, o.Operand("slot"))
 	basis, ok := ring.shared.Basis(lay)
 	if !ok {
 		l.fail(o, "shared layout %s does not take copies", ring.shared)
@@ -132,7 +189,7 @@ func (l *lowering) await(o *ir.Op) {
 // read notes a read; what needs all of it at once loads it then.
 func (l *lowering) read(o *ir.Op) {
 	ring := l.plan.buffers[o.Args[0]]
-	r := &ringRead{ring: ring, slot: l.slotAddress(ring, l.scalar(o.Args[1])), l: o.Result().Type.Layout, value: o.Result()}
+	r := &ringRead{ring: ring, slot: l.slotAddress(ring, o.Args[1]), l: o.Result().Type.Layout, value: o.Result()}
 	l.reads[o.Result()] = r
 	if !l.dotsOnly(o.Result()) {
 		l.tiles[o.Result()] = l.loadAll(r)
@@ -311,7 +368,7 @@ func pairedGroups(groups [][]int, pack int) bool {
 func (l *lowering) write(o *ir.Op) {
 	ring := l.plan.buffers[o.Args[0]]
 	f := l.tile(o.Operand("value"))
-	if !l.spill(f, ring.shared, l.slotAddress(ring, l.scalar(o.Args[1]))) {
+	if !l.spill(f, ring.shared, l.slotAddress(ring, o.Args[1])) {
 		l.fail(o, "shared layout %s takes no such tile", ring.shared)
 	}
 	l.dirty = true

@@ -1,13 +1,15 @@
 package codegen
 
+import "github.com/kgen-dev/kgen/codegen/simt"
+
 // pass is a step of the pipeline.
 type pass struct {
 	name  string
 	apply func(*state) error
 }
 
-// pipeline is every step from a tile program to a thread program, in order.
-var pipeline = []pass{
+// pipeline is every step from a tile program to a clean thread program, in order.
+var pipeline = append([]pass{
 	{"stage", func(s *state) error { stage(s.kernel); return nil }},
 	{"peel", func(s *state) error { peel(s.kernel); return nil }},
 	{"layouts", func(s *state) error { return layouts(s.kernel, s.machine) }},
@@ -15,6 +17,15 @@ var pipeline = []pass{
 		s.thread, s.params, err = lower(s.kernel, s.machine)
 		return err
 	}},
+}, cleanup()...)
+
+// cleanup is the thread program's own passes.
+func cleanup() []pass {
+	var ps []pass
+	for _, p := range simt.Passes {
+		ps = append(ps, pass{p.Name, func(s *state) error { p.Run(s.thread); return nil }})
+	}
+	return ps
 }
 
 // order says which pass must come before which, and why; a test holds the pipeline
