@@ -18,6 +18,7 @@ type machine struct {
 	cta    uint64
 	steps  int
 	done   bool
+	counts Counts // of what executed, as one warp
 }
 
 func (m *machine) run(k *Kernel) (err error) {
@@ -105,7 +106,22 @@ func (m *machine) block(b *Block) {
 		if m.steps++; m.steps > 1e6 {
 			panic("too many steps")
 		}
+		m.count(in)
 		m.instr(in)
+	}
+}
+
+func (m *machine) count(in *Instr) {
+	skipped := in.Guard != nil && (m.get(in.Guard) != 0) == in.GuardNot
+	switch {
+	case in.Op == OpReturn:
+	case in.Op == OpIf || in.Op == OpLoop:
+		m.counts.Pipe[PipeCtrl]++
+	case in.Body != nil:
+	case skipped:
+		m.counts.Pipe[in.Pipe()] += machineInstrs(in)
+	default:
+		m.counts.instr(in)
 	}
 }
 
@@ -115,6 +131,8 @@ func (m *machine) instr(in *Instr) {
 		i, hi, step := int32(m.get(in.Args[0])), int32(m.get(in.Args[1])), int32(m.get(in.Args[2]))
 		carried := m.all(in.Args[3:])
 		for ; i < hi && !m.done; i += step {
+			m.counts.Pipe[PipeALU] += 2
+			m.counts.Pipe[PipeCtrl]++
 			m.set(in.Body.Params[0], uint64(uint32(i)))
 			m.assign(in.Body.Params[1:], carried)
 			m.block(in.Body)

@@ -12,7 +12,11 @@ func (b *Builder) fold(op Op, t, rt Type, a attrs, args []*Value) *Value {
 		all = all && x.IsConst()
 	}
 	if all && len(args) > 0 {
-		if v, ok := evalConst(op, t, a, args); ok {
+		var c [3]int64
+		for i, x := range args[:min(3, len(args))] {
+			c[i] = x.Def.Imm
+		}
+		if v, ok := evaluate(op, t, args[0].Type, a, c); ok {
 			return b.Const(rt, v)
 		}
 	}
@@ -216,15 +220,10 @@ func constOperand(x *Value, op Op) (*Value, bool) {
 	return c, c.IsConst()
 }
 
-// evalConst computes an operation on constants; ok is false for what it does
-// not know or what has no defined result.
-func evalConst(op Op, t Type, a attrs, args []*Value) (v int64, ok bool) {
-	var c [3]int64
-	for i, x := range args {
-		if i < 3 {
-			c[i] = x.Def.Imm
-		}
-	}
+// evaluate computes an operation on constants, the first of type from; ok is
+// false for what it does not know or what has no defined result. The result
+// is yet to be normalized.
+func evaluate(op Op, t, from Type, a attrs, c [3]int64) (v int64, ok bool) {
 	switch {
 	case op == OpSelect:
 		if c[0] != 0 {
@@ -238,9 +237,14 @@ func evalConst(op Op, t Type, a attrs, args []*Value) (v int64, ok bool) {
 	case op == OpSext:
 		return c[0], true
 	case op == OpZext:
-		return int64(zext(args[0].Type, c[0])), true
+		return int64(zext(from, c[0])), true
 	case op == OpTrunc:
 		return c[0], true
+	case op == OpPack:
+		half := t.Bits() / 2
+		return c[0]&(1<<half-1) | c[1]<<half, true
+	case op == OpLop3:
+		return lop3(c, uint8(a.imm)), true
 	case t == F32:
 		return evalF32(op, a, c)
 	case t == Pred || t.IsInt():
@@ -323,7 +327,26 @@ func evalF32(op Op, a attrs, c [3]int64) (int64, bool) {
 	return int64(math.Float32bits(r)), true
 }
 
-// evalInt computes integer operations; results are normalized by the caller.
+// lop3 is the function with the given truth table, bit by bit.
+func lop3(c [3]int64, table uint8) int64 {
+	var r int64
+	for row := range 8 {
+		if table>>row&1 == 0 {
+			continue
+		}
+		m := int64(-1)
+		for i, x := range c {
+			if row>>(2-i)&1 == 0 {
+				x = ^x
+			}
+			m &= x
+		}
+		r |= m
+	}
+	return r
+}
+
+// evalInt computes integer operations.
 func evalInt(op Op, t Type, c [3]int64) (int64, bool) {
 	x, y, z := c[0], c[1], c[2]
 	ux, uy := zext(t, x), zext(t, y)

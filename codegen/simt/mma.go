@@ -22,6 +22,9 @@ const (
 	MmaM16N8K32E5M2
 	MmaM8N8K4F64
 	numMmas
+
+	// NumMmas is how many forms there are.
+	NumMmas = int(numMmas)
 )
 
 // MmaInfo describes a form of mma.sync. Source: PTX ISA 9.1, section 9.7.14.5.

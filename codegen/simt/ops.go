@@ -144,6 +144,9 @@ const (
 	PipeTensor      // mma
 	PipeLSU         // memory, shuffles
 	PipeCtrl        // barriers, branches
+
+	// NumPipes is how many units there are.
+	NumPipes = int(PipeCtrl) + 1
 )
 
 // OpInfo is a row of the table of operations.
@@ -258,6 +261,10 @@ var ops = [numOps]OpInfo{
 	OpIf:     {Name: "if", Args: "p", Result: "*", Types: setOf(Void), Effect: Control, Pipe: PipeCtrl},
 	OpReturn: {Name: "return", Types: setOf(Void), Effect: Control, Pipe: PipeCtrl, PTX: "ret", C: "return"},
 	OpTrap:   {Name: "trap", Types: setOf(Void), Effect: Control, Pipe: PipeCtrl, PTX: "trap"},
+}
+
+func (p Pipe) String() string {
+	return [...]string{"none", "alu", "fma", "mufu", "cvt", "fp64", "tensor", "lsu", "ctrl"}[p]
 }
 
 // Info returns the operation's row.

@@ -27,21 +27,24 @@ type generator struct {
 	out   *Value
 	slots int
 	depth int
+	// uniform leaves out what the counter cannot know: thread numbers and what
+	// comes from memory.
+	uniform bool
 }
 
 // randomKernel builds a kernel without any folding.
-func randomKernel(t *rapid.T) *Kernel {
+func randomKernel(t *rapid.T, uniform bool) *Kernel {
 	k := NewKernel("random", 64)
 	k.SharedAlign = 128
 	b := NewBuilder(k)
 	b.raw = true
-	g := generator{t: t, b: b, pools: map[Type][]*Value{}}
+	g := generator{t: t, b: b, pools: map[Type][]*Value{}, uniform: uniform}
 	g.in = b.Param(b.AddParam(Param{Name: "in", Type: Ptr, Align: 16}))
 	g.out = b.Param(b.AddParam(Param{Name: "out", Type: Ptr, Align: 16}))
 	n := b.Param(b.AddParam(Param{Name: "n", Type: I32}))
 	w := b.Param(b.AddParam(Param{Name: "w", Type: I64}))
-	g.put(b.Special(TidX), b.Special(CtaX), n, w, b.Const32(0), b.Const32(1), b.Const32(7), b.Const32(64), b.Const32(-1), b.Const64(0),
-		b.Const64(3), b.Const64(1<<40), b.ConstF32(0), b.ConstF32(1.5), b.Cmp(LT, b.Special(TidX), n), b.ConstPred(true))
+	g.put(g.thread(), b.Special(CtaX), n, w, b.Const32(0), b.Const32(1), b.Const32(7), b.Const32(64), b.Const32(-1), b.Const64(0),
+		b.Const64(3), b.Const64(1<<40), b.ConstF32(0), b.ConstF32(1.5), b.Cmp(LT, g.thread(), n), b.ConstPred(true))
 	g.statements(30)
 	for _, typ := range []Type{I32, I64, F32, Pred} {
 		for range 3 {
@@ -49,6 +52,14 @@ func randomKernel(t *rapid.T) *Kernel {
 		}
 	}
 	return k
+}
+
+// thread is the thread's number, or the block's.
+func (g *generator) thread() *Value {
+	if g.uniform {
+		return g.b.Special(CtaX)
+	}
+	return g.b.Special(TidX)
 }
 
 func (g *generator) put(vs ...*Value) {
@@ -141,17 +152,18 @@ func (g *generator) withConstant(t Type) {
 		func() *Value { return b.Shr(x, n) }, func() *Value { return b.Mad(x, c, g.pick(t)) }, func() *Value { return b.Not(x) },
 		func() *Value { return b.Neg(x) }, func() *Value { return b.DivU(x, b.Const(t, 1<<g.int(0, 20))) },
 		func() *Value { return b.RemU(x, b.Const(t, 1<<g.int(0, 20))) }, func() *Value { return b.Div(x, b.Const(t, 3)) },
-		func() *Value { return lop3(b, x, c) },
+		func() *Value { return g.lop3(x, c) },
 	}
 	g.put(ops[g.int(0, len(ops)-1)]())
 }
 
 // lop3 is a three-input function of I32, plain exclusive-or otherwise.
-func lop3(b *Builder, x, c *Value) *Value {
+func (g *generator) lop3(x, c *Value) *Value {
+	b := g.b
 	if x.Type != I32 {
 		return b.Xor(x, c)
 	}
-	return b.Lop3(x, c, x, 0x96)
+	return b.Lop3(x, c, g.pick(I32), uint8(g.int(0, 255)))
 }
 
 func (g *generator) widen() {
@@ -185,6 +197,9 @@ func (g *generator) predicate() {
 	case 2:
 		g.put(b.Xor(p, q))
 	case 3:
+		if g.uniform { // the counter leaves float comparisons alone
+			return
+		}
 		g.put(b.Cmp(Cmp(g.int(0, int(GEU))), g.pick(F32), g.pick(F32)))
 	default:
 		t := g.integer()
@@ -204,7 +219,9 @@ func (g *generator) float() {
 	case 3:
 		g.put(b.Bitcast(g.pick(I32), F32))
 	case 4:
-		g.put(b.Bitcast(x, I32))
+		if !g.uniform {
+			g.put(b.Bitcast(x, I32))
+		}
 	}
 }
 
@@ -217,10 +234,19 @@ func (g *generator) load() {
 	t := []Type{I32, I64, F32}[g.int(0, 2)]
 	a := Access{Offset: 8 * g.int(0, 4)}
 	if g.int(0, 1) == 0 {
-		b.Guarded(g.pick(Pred), func() { g.put(b.LdGlobal(t, 1, at, a)...) })
+		b.Guarded(g.pick(Pred), func() { g.loaded(b.LdGlobal(t, 1, at, a)) })
 		return
 	}
-	g.put(b.LdGlobal(t, 1, at, a)...)
+	g.loaded(b.LdGlobal(t, 1, at, a))
+}
+
+// loaded makes use of what a load gave, or stores it.
+func (g *generator) loaded(vs []*Value) {
+	if g.uniform {
+		g.store(vs[0])
+		return
+	}
+	g.put(vs...)
 }
 
 // scope restores the pools after f.
@@ -249,10 +275,10 @@ func (g *generator) loop() {
 			g.put(c...)
 			g.statements(g.int(1, 8))
 			// An address that rises with the counter.
-			row := b.Add(i, b.And(b.Special(TidX), b.Const32(15)))
+			row := b.Add(i, b.And(g.thread(), b.Const32(15)))
 			at := b.MadWide(row, b.Const32(8*stride), b.Add(g.in, b.Const64(256)))
 			at = b.Add(at, b.Sext(b.Shl(b.Add(i, b.Const32(g.int(0, 3))), b.Const32(3)), I64))
-			g.put(b.LdGlobal(I32, 1, at, Access{Offset: 4 * g.int(0, 3)})...)
+			g.loaded(b.LdGlobal(I32, 1, at, Access{Offset: 4 * g.int(0, 3)}))
 			next = []*Value{g.pick(I32), g.pick(I64), g.pick(F32)}
 			if g.int(0, 1) == 0 {
 				next[1] = b.Add(c[1], g.constant(I64))
@@ -301,7 +327,7 @@ func results(k *Kernel, seed uint64) ([]byte, error) {
 // TestPassesKeepMeaning runs random kernels before and after each pass.
 func TestPassesKeepMeaning(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		k := randomKernel(t)
+		k := randomKernel(t, false)
 		require.NoError(t, Verify(k))
 		want, err := results(k, 7)
 		require.NoError(t, err)
@@ -330,7 +356,7 @@ func firstDifference(x, y []byte) string {
 // TestPassesSettle runs the passes again: nothing may be left for them.
 func TestPassesSettle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		k := randomKernel(t)
+		k := randomKernel(t, false)
 		Clean(k)
 		Clean(k)
 		once := k.String()

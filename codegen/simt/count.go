@@ -1,0 +1,437 @@
+package simt
+
+import "fmt"
+
+// Env is a launch, as far as it decides how often a block runs what.
+type Env struct {
+	Params []int64  // by number; what pointers point to does not matter
+	Block  [3]int64 // the block's place in the grid
+	Grid   [3]int64
+	Rounds int64 // of loops whose bounds no launch value determines; 0 means 1
+}
+
+// Counter counts a kernel's work for any launch. It knows how much each
+// stretch of code is and evaluates only what decides how often it runs, so a
+// count takes microseconds. A Counter may be used from one goroutine at a time.
+type Counter struct {
+	k      *Kernel
+	body   *stretch
+	inputs []*Value
+	vals   []int64
+	state  []uint8 // of a value: 0 not computed, 1 known, 2 unknown
+	env    Env
+	warp   int64
+	byWarp bool // a decision depends on which warp it is
+	done   bool
+	total  Counts
+	steps  int
+}
+
+const (
+	valueKnown   = 1
+	valueUnknown = 2
+)
+
+// stretch is a block as the counter sees it.
+type stretch struct {
+	counts Counts // of what always executes
+	parts  []part // what must be evaluated, in order
+}
+
+// part is an instruction to evaluate, a guarded access, or a loop or branch.
+type part struct {
+	in     *Instr
+	counts *Counts  // of a guarded access
+	body   *stretch // of a loop or branch
+	other  *stretch
+	fixed  bool // a loop that runs alike in every round and decides nothing later
+}
+
+// NewCounter prepares counting.
+func NewCounter(k *Kernel) *Counter {
+	s := slicer{k: k, need: make([]bool, k.NumValues())}
+	for s.changed = true; s.changed; {
+		s.changed = false
+		s.block(k.Body)
+	}
+	c := &Counter{k: k, vals: make([]int64, k.NumValues()), state: make([]uint8, k.NumValues())}
+	c.body = s.plan(k.Body)
+	for _, v := range k.Inputs {
+		if s.need[v.ID] {
+			c.inputs = append(c.inputs, v)
+		}
+	}
+	return c
+}
+
+// slicer finds the values that decide what executes.
+type slicer struct {
+	k       *Kernel
+	need    []bool
+	changed bool
+}
+
+func (s *slicer) mark(v *Value) {
+	if v != nil && !s.need[v.ID] {
+		s.need[v.ID] = true
+		s.changed = true
+	}
+}
+
+func (s *slicer) block(b *Block) {
+	if b == nil {
+		return
+	}
+	for i := len(b.Instrs) - 1; i >= 0; i-- {
+		in := b.Instrs[i]
+		s.mark(in.Guard)
+		switch in.Op {
+		case OpFor:
+			s.mark(in.Args[0])
+			s.mark(in.Args[1])
+			s.mark(in.Args[2])
+			s.carried(in)
+		case OpLoop:
+			s.mark(in.Body.Yield[0])
+			s.carried(in)
+		case OpIf:
+			s.mark(in.Args[0])
+			for j, r := range in.Results {
+				if s.need[r.ID] {
+					s.mark(in.Body.Yield[j])
+					s.mark(in.Else.Yield[j])
+				}
+			}
+		default:
+			if !s.wanted(in) || in.Op.Info().Effect != 0 {
+				continue
+			}
+			for _, x := range in.Args {
+				s.mark(x)
+			}
+		}
+		s.block(in.Body)
+		s.block(in.Else)
+	}
+}
+
+func (s *slicer) carried(in *Instr) {
+	params, yields := carriedParams(in), carriedYields(in)
+	for i, r := range in.Results {
+		if s.need[r.ID] || s.need[params[i].ID] {
+			s.mark(params[i])
+			s.mark(yields[i])
+			s.mark(in.Args[len(in.Args)-len(in.Results)+i])
+		}
+	}
+}
+
+func (s *slicer) wanted(in *Instr) bool {
+	for _, r := range in.Results {
+		if s.need[r.ID] {
+			return true
+		}
+	}
+	return false
+}
+
+// plan turns a block into a stretch.
+func (s *slicer) plan(b *Block) *stretch {
+	if b == nil {
+		return nil
+	}
+	st := &stretch{}
+	for _, in := range b.Instrs {
+		switch {
+		case in.Body != nil:
+			p := part{in: in, body: s.plan(in.Body), other: s.plan(in.Else)}
+			p.fixed = in.Op == OpFor && len(p.body.parts) == 0 && !s.wanted(in)
+			if in.Op == OpFor {
+				p.body.counts.Pipe[PipeALU] += 2 // the counter and its comparison
+				p.body.counts.Pipe[PipeCtrl]++
+			} else {
+				st.counts.Pipe[PipeCtrl]++
+			}
+			st.parts = append(st.parts, p)
+		case in.Op == OpReturn:
+			st.parts = append(st.parts, part{in: in})
+		case in.Guard != nil:
+			g := &Counts{}
+			g.instr(in)
+			// The instruction issues whether its guard holds or not.
+			st.counts.Pipe[in.Pipe()] += g.Pipe[in.Pipe()]
+			g.Pipe[in.Pipe()] = 0
+			st.parts = append(st.parts, part{in: in, counts: g})
+			if s.wanted(in) {
+				st.parts = append(st.parts, part{in: in})
+			}
+		default:
+			st.counts.instr(in)
+			if s.wanted(in) {
+				st.parts = append(st.parts, part{in: in})
+			}
+		}
+	}
+	return st
+}
+
+// most parts a count may evaluate, so that a count ends.
+const countSteps = 50e6
+
+// Count counts the work of one block of threads.
+func (c *Counter) Count(env Env) (Counts, error) {
+	if len(env.Params) < len(c.k.Params) {
+		return Counts{}, fmt.Errorf("count of %s: %d parameters, want %d", c.k.Name, len(env.Params), len(c.k.Params))
+	}
+	c.env, c.total, c.byWarp, c.steps = env, Counts{}, false, 0
+	warps := int64(c.k.Threads+warpSize-1) / warpSize
+	c.runWarp(0)
+	if !c.byWarp {
+		var all Counts
+		all.add(&c.total, warps)
+		c.total = all
+	} else {
+		for w := int64(1); w < warps; w++ {
+			c.runWarp(w)
+		}
+	}
+	if c.steps > countSteps {
+		return Counts{}, fmt.Errorf("count of %s: more than %.0g decisions", c.k.Name, float64(countSteps))
+	}
+	return c.total, nil
+}
+
+func (c *Counter) runWarp(w int64) {
+	c.warp, c.done = w, false
+	for _, v := range c.inputs {
+		c.input(v)
+	}
+	c.run(c.body, 1)
+}
+
+func (c *Counter) set(v *Value, x int64, known bool) {
+	if !known {
+		c.state[v.ID] = valueUnknown
+		return
+	}
+	c.vals[v.ID], c.state[v.ID] = normalize(v.Type, x), valueKnown
+}
+
+func (c *Counter) get(v *Value) (int64, bool) {
+	if v.IsConst() {
+		return v.Def.Imm, true
+	}
+	return c.vals[v.ID], c.state[v.ID] == valueKnown
+}
+
+func (c *Counter) input(v *Value) {
+	switch in := v.Def; in.Op {
+	case OpParam:
+		c.set(v, c.env.Params[in.Imm], true)
+	case OpSharedBase:
+		c.set(v, 0, true)
+	case OpSpecial:
+		e := &c.env
+		switch in.Special {
+		case CtaX, CtaY, CtaZ:
+			c.set(v, e.Block[in.Special-CtaX], true)
+		case NCtaX, NCtaY, NCtaZ:
+			c.set(v, e.Grid[in.Special-NCtaX], true)
+		default:
+			c.set(v, 0, false)
+		}
+	}
+}
+
+// run counts a stretch executed n times with the same decisions.
+func (c *Counter) run(s *stretch, n int64) {
+	c.total.add(&s.counts, n)
+	for i := range s.parts {
+		if c.done {
+			return
+		}
+		if c.steps++; c.steps > countSteps {
+			c.done = true
+			return
+		}
+		c.part(&s.parts[i], n)
+	}
+}
+
+func (c *Counter) part(p *part, n int64) {
+	in := p.in
+	switch {
+	case in.Op == OpFor:
+		c.forLoop(p, n)
+	case in.Op == OpLoop:
+		c.doLoop(p, n)
+	case in.Op == OpIf:
+		c.branch(p, n)
+	case in.Op == OpReturn:
+		c.done = true
+	case p.counts != nil:
+		g, known := c.get(in.Guard)
+		if !known {
+			c.total.Unknown += n
+		}
+		if !known || (g != 0) != in.GuardNot {
+			c.total.add(p.counts, n)
+		}
+	default:
+		c.compute(in)
+	}
+}
+
+// compute evaluates an instruction that decides something.
+func (c *Counter) compute(in *Instr) {
+	if in.Op == OpUnpack {
+		x, ok := c.get(in.Args[0])
+		c.set(in.Results[0], x, ok)
+		c.set(in.Results[1], x>>(in.Type.Bits()/2), ok)
+		return
+	}
+	if in.Op.Info().Effect != 0 || len(in.Results) != 1 || len(in.Args) > 3 {
+		for _, r := range in.Results {
+			c.set(r, 0, false)
+		}
+		return
+	}
+	if in.Op == OpShrU && c.isTid(in.Args[0]) && in.Args[1].IsConst() && in.Args[1].Int() >= 5 {
+		c.byWarp = true
+		c.set(in.Results[0], c.warp>>(in.Args[1].Int()-5), true)
+		return
+	}
+	var x [3]int64
+	known := true
+	for i, a := range in.Args {
+		v, ok := c.get(a)
+		x[i] = v
+		known = known && ok
+	}
+	r := in.Results[0]
+	if !known {
+		c.partly(in, r)
+		return
+	}
+	v, ok := evaluate(in.Op, in.Type, in.Args[0].Type, in.attrs(), x)
+	c.set(r, v, ok)
+}
+
+// partly evaluates what one known operand decides alone.
+func (c *Counter) partly(in *Instr, r *Value) {
+	if in.Type == Pred && (in.Op == OpAnd || in.Op == OpOr) {
+		for _, a := range in.Args {
+			if v, ok := c.get(a); ok && (v == 0) == (in.Op == OpAnd) {
+				c.set(r, v, true)
+				return
+			}
+		}
+	}
+	if in.Op == OpSelect {
+		if p, ok := c.get(in.Args[0]); ok {
+			v, ok := c.get(in.Args[2-p&1])
+			c.set(r, v, ok)
+			return
+		}
+	}
+	c.set(r, 0, false)
+}
+
+func (c *Counter) isTid(v *Value) bool {
+	return v.Floating() && v.Def.Op == OpSpecial && v.Def.Special == TidX
+}
+
+func (c *Counter) copyTo(to, from []*Value) {
+	type kv struct {
+		x  int64
+		ok bool
+	}
+	var few [16]kv
+	old := few[:0]
+	for _, f := range from {
+		x, ok := c.get(f)
+		old = append(old, kv{x, ok})
+	}
+	for i, t := range to {
+		c.set(t, old[i].x, old[i].ok)
+	}
+}
+
+func (c *Counter) forLoop(p *part, n int64) {
+	in := p.in
+	lo, ok1 := c.get(in.Args[0])
+	hi, ok2 := c.get(in.Args[1])
+	step, ok3 := c.get(in.Args[2])
+	known := ok1 && ok2 && ok3 && step > 0
+	trips := max(c.env.Rounds, 1)
+	if known {
+		trips = max(0, (hi-lo+step-1)/step)
+	} else {
+		c.total.Unknown += n
+	}
+	if p.fixed {
+		c.run(p.body, n*trips)
+		return
+	}
+	params := in.Body.Params
+	c.copyTo(params[1:], in.Args[3:])
+	for i := range trips {
+		c.set(params[0], lo+i*step, known)
+		c.run(p.body, n)
+		if c.done {
+			return
+		}
+		c.copyTo(params[1:], in.Body.Yield)
+	}
+	c.copyTo(in.Results, params[1:])
+}
+
+func (c *Counter) doLoop(p *part, n int64) {
+	in := p.in
+	c.copyTo(in.Body.Params, in.Args)
+	for round := int64(1); ; round++ {
+		c.run(p.body, n)
+		if c.done {
+			return
+		}
+		again, known := c.get(in.Body.Yield[0])
+		c.copyTo(in.Body.Params, in.Body.Yield[1:])
+		if !known {
+			c.total.Unknown += n
+			if round >= max(c.env.Rounds, 1) {
+				break
+			}
+		} else if again == 0 {
+			break
+		}
+	}
+	c.copyTo(in.Results, in.Body.Params)
+}
+
+func (c *Counter) branch(p *part, n int64) {
+	in := p.in
+	cond, known := c.get(in.Args[0])
+	if !known {
+		c.total.Unknown += n
+	}
+	if !known || cond != 0 {
+		c.run(p.body, n)
+		if c.done && !known {
+			c.done = false // some lanes go on
+		}
+		if known && !c.done {
+			c.copyTo(in.Results, in.Body.Yield)
+		}
+	}
+	if p.other != nil && (!known || cond == 0) && !c.done {
+		c.run(p.other, n)
+		if known && !c.done {
+			c.copyTo(in.Results, in.Else.Yield)
+		}
+	}
+	if !known {
+		for _, r := range in.Results {
+			c.set(r, 0, false)
+		}
+	}
+}
