@@ -1,0 +1,54 @@
+package codegen_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kgen-dev/kgen/codegen"
+	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/ir"
+	"github.com/kgen-dev/kgen/kernels"
+)
+
+// defaultProgram is a family's default problem and configuration on a GPU.
+func defaultProgram(tb testing.TB, family, name string) (*ir.Program, *target.GPU) {
+	gpu, err := target.Lookup(name)
+	require.NoError(tb, err)
+	f, err := kernels.Family(family)
+	require.NoError(tb, err)
+	p, err := f.Problem(nil, gpu)
+	require.NoError(tb, err)
+	c, err := p.Default(gpu)
+	require.NoError(tb, err)
+	prog, err := p.Program(c)
+	require.NoError(tb, err)
+	return prog, gpu
+}
+
+// BenchmarkPTX lowers a tile program to PTX text.
+func BenchmarkPTX(b *testing.B) {
+	for _, family := range []string{"gemm", "flashattn"} {
+		b.Run(family, func(b *testing.B) {
+			prog, gpu := defaultProgram(b, family, "a100")
+			b.ReportAllocs()
+			for b.Loop() {
+				c, err := codegen.Compile(prog, gpu, codegen.Options{})
+				require.NoError(b, err)
+				_, err = c.PTX()
+				require.NoError(b, err)
+			}
+		})
+	}
+}
+
+// BenchmarkCUDA lowers a tile program to CUDA C text.
+func BenchmarkCUDA(b *testing.B) {
+	prog, gpu := defaultProgram(b, "flashattn", "a100")
+	for b.Loop() {
+		c, err := codegen.Compile(prog, gpu, codegen.Options{})
+		require.NoError(b, err)
+		_, err = c.CUDA()
+		require.NoError(b, err)
+	}
+}
