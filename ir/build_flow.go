@@ -143,7 +143,12 @@ func (b *Builder) For(lo, hi, step *Value, init []*Value, loop Loop, body func(i
 	}
 	o := &Op{Code: OpFor, Args: append([]*Value{lo, hi, step}, init...), Regions: []*Region{r}, Pos: callerPos()}
 	o.Stages, o.Unroll, o.Specialise = loop.Stages, loop.Unroll, loop.Specialise
-	b.in(r, o.Pos, func() []*Value { return body(r.Params[0], r.Params[1:]) })
+	b.in(r, o.Pos, func() []*Value {
+		if body == nil {
+			return nil
+		}
+		return body(r.Params[0], r.Params[1:])
+	})
 	b.checkYield(o, r, init)
 	return b.Append(o)
 }
@@ -184,7 +189,10 @@ func (b *Builder) Roles(roles []Role, bodies ...func()) {
 	for _, body := range bodies {
 		r := &Region{}
 		o.Regions = append(o.Regions, r)
-		b.in(r, o.Pos, func() []*Value { body(); return nil })
+		b.in(r, o.Pos, func() []*Value {
+			body()
+			return nil
+		})
 	}
 	b.Append(o)
 }

@@ -258,6 +258,15 @@ func (b *Builder) Dot(x, y, acc *Value, p Precision) *Value {
 	return b.one(&Op{Code: OpDot, Args: []*Value{x, y, acc}, Attrs: Attrs{Precision: p}})
 }
 
+// DotScaled returns a dot whose G groups of K are scaled by scaleX[M,G] and
+// scaleY[G,N] (f32); either may be nil.
+func (b *Builder) DotScaled(x, y, acc, scaleX, scaleY *Value) *Value {
+	o := &Op{Code: OpDot, Args: []*Value{x, y, acc}}
+	o.SetOperand("scale_x", scaleX)
+	o.SetOperand("scale_y", scaleY)
+	return b.one(o)
+}
+
 // Random16 returns the draws, 0 to 65535, of the elements with the given
 // coordinates (i32 tiles of one shape).
 func (b *Builder) Random16(seed, offset, plane, row, col *Value) *Value {

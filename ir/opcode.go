@@ -203,7 +203,7 @@ func (o *Op) slotRange(i int) (lo, hi int) {
 func (o *Op) slotLen(i int, slots []Slot) int {
 	switch slots[i].Kind {
 	case SlotIndices:
-		if len(o.Args) == 0 {
+		if len(o.Args) == 0 || o.Args[0] == nil {
 			return 0
 		}
 		return len(o.Args[0].Type.Dims)
@@ -280,7 +280,7 @@ func (o *Op) Indices() []*Value { return o.Operands("indices") }
 // access is a plain one.
 func (o *Op) Rows() *Value {
 	for _, v := range o.Indices() {
-		if v.Type.IsTile() {
+		if v != nil && v.Type.IsTile() {
 			return v
 		}
 	}

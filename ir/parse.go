@@ -223,7 +223,10 @@ func (p *parser) list(read func()) {
 func (p *parser) axis() Axis {
 	p.blank()
 	start := p.pos
-	name := p.sigil("%", "a tile-space variable such as %i: ceildiv(M, 128)")
+	if !p.accept("%") {
+		p.want("a tile-space variable such as %i: ceildiv(M, 128)")
+	}
+	name := p.word()
 	p.expect(":")
 	count := p.expr()
 	return Axis{Var: p.bind(name, ScalarOf(I32), start), Count: count}
