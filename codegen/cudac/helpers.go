@@ -347,7 +347,7 @@ func (p *printer) guard(in *simt.Instr) string {
 	return p.expr(in.Guard, precCond)
 }
 
-// store is a store, an atomic access or a prefetch; its guard is an if around it.
+// store is a store, an atomic access or a prefetch.
 func (p *printer) store(in *simt.Instr) assembled {
 	var a assembled
 	a.effects, a.memory = true, true
@@ -372,7 +372,20 @@ func (p *printer) store(in *simt.Instr) assembled {
 		a.code += ", " + places(first+1, n, vector)
 	}
 	a.code += ";"
+	p.predicate(&a, in, first+1+n)
 	return a
+}
+
+// predicate adds the guard, as operand number n, of an instruction that takes
+// it itself.
+func (p *printer) predicate(a *assembled, in *simt.Instr, n int) {
+	if !p.predicated(in) {
+		return
+	}
+	a.suffix += "_if"
+	a.asm.in("p", simt.Pred)
+	a.args = append(a.args, p.guard(in))
+	a.code = fmt.Sprintf("{ .reg .pred p; setp.ne.b32 p, %%%d, 0; @p %s }", n, a.code)
 }
 
 func (p *printer) copyAsync(in *simt.Instr) assembled {
@@ -389,6 +402,7 @@ func (p *printer) copyAsync(in *simt.Instr) assembled {
 		a.suffix = "_part"
 	}
 	a.code += ";"
+	p.predicate(&a, in, len(a.args))
 	return a
 }
 

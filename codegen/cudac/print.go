@@ -124,6 +124,7 @@ type printer struct {
 	known   []bool
 	note    int32
 	blocks  int // printed so far
+	loops   int // around what is being printed
 }
 
 func newPrinter(k *simt.Kernel, h *helpers) *printer {

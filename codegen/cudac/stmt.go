@@ -15,12 +15,12 @@ func (p *printer) printBlock(b *simt.Block) {
 	p.blocks++
 	for i := 0; i < len(b.Instrs); {
 		in := b.Instrs[i]
-		if !branches(in) {
+		if !p.branches(in) {
 			p.one(in)
 			i++
 			continue
 		}
-		n := run(b.Instrs[i:])
+		n := p.run(b.Instrs[i:])
 		p.guarded(b.Instrs[i : i+n])
 		i += n
 	}
@@ -35,17 +35,34 @@ func (p *printer) one(in *simt.Instr) {
 	p.instr(in)
 }
 
-// branches tells whether an instruction's guard is printed as an if: a load
-// carries its guard itself.
-func branches(in *simt.Instr) bool { return in.Guard != nil && in.Op != simt.OpLd }
+// branches tells whether an instruction's guard is printed as an if. Loads
+// carry their guard themselves, and so do all within loops: there a branch
+// would keep the compiler from computing addresses ahead.
+func (p *printer) branches(in *simt.Instr) bool {
+	return in.Guard != nil && !p.predicated(in)
+}
+
+// predicated tells whether an instruction's helper takes its guard.
+func (p *printer) predicated(in *simt.Instr) bool {
+	if in.Guard == nil {
+		return false
+	}
+	switch in.Op {
+	case simt.OpLd, simt.OpCpAsync:
+		return true
+	case simt.OpSt, simt.OpRed:
+		return p.loops > 0
+	}
+	return false
+}
 
 // run is how many instructions the first one's if can hold, with the pure
 // ones between them.
-func run(ins []*simt.Instr) int {
+func (p *printer) run(ins []*simt.Instr) int {
 	n := 1
 	for i, in := range ins {
 		switch {
-		case branches(in) && in.Guard == ins[0].Guard && in.GuardNot == ins[0].GuardNot && len(in.Results) == 0:
+		case p.branches(in) && in.Guard == ins[0].Guard && in.GuardNot == ins[0].GuardNot && len(in.Results) == 0:
 			n = i + 1
 		case i == 0:
 			return 1
@@ -58,7 +75,7 @@ func run(ins []*simt.Instr) int {
 
 func (p *printer) guarded(ins []*simt.Instr) {
 	for _, in := range ins {
-		if !branches(in) {
+		if !p.branches(in) {
 			p.one(in)
 		}
 	}
@@ -74,7 +91,7 @@ func (p *printer) guarded(ins []*simt.Instr) {
 	p.line("if (%s) {", cond)
 	p.depth++
 	for _, in := range ins {
-		if branches(in) {
+		if p.branches(in) {
 			p.one(in)
 		}
 	}
@@ -302,7 +319,9 @@ func (p *printer) forLoop(in *simt.Instr) {
 	}
 	p.line("for (int %s = %s; %s < %s; %s) {", n, from, n, p.asInt(hi), inc)
 	p.depth++
+	p.loops++
 	p.printBlock(in.Body)
+	p.loops--
 	p.copies(p.regs.Edges[in].Next)
 	p.close()
 }
@@ -315,7 +334,9 @@ func (p *printer) doLoop(in *simt.Instr) {
 	p.line("bool %s;", n)
 	p.line("do {")
 	p.depth++
+	p.loops++
 	p.printBlock(in.Body)
+	p.loops--
 	p.line("%s = %s;", n, p.expr(in.Body.Yield[0], precLowest))
 	p.copies(p.regs.Edges[in].Next)
 	p.depth--

@@ -179,6 +179,9 @@ func multiply(b *simt.Builder, base, lane *simt.Value, acc []*simt.Value, bOffse
 	acc = append([]*simt.Value(nil), acc...)
 	row := b.And(lane, c32(15))
 	half := b.ShrU(lane, c32(4))
+	// b's four matrices in the order that gives an mma its two in adjacent registers.
+	rowB := b.Or(b.And(lane, c32(7)), b.Shl(b.ShrU(lane, c32(4)), c32(3)))
+	halfB := b.And(b.ShrU(lane, c32(3)), c32(1))
 	for kk := range 2 {
 		var as [4][]*simt.Value
 		for m := range 4 {
@@ -186,12 +189,12 @@ func multiply(b *simt.Builder, base, lane *simt.Value, acc []*simt.Value, bOffse
 			as[m] = b.LdMatrix(simt.I32, 4, false, at, simt.Access{Waves: 4})
 		}
 		for n := range 4 {
-			at := b.Add(base, swizzled(b.Add(row, c32(16*n)), b.Add(half, c32(2*kk))))
+			at := b.Add(base, swizzled(b.Add(rowB, c32(16*n)), b.Add(halfB, c32(2*kk))))
 			bs := b.LdMatrix(simt.I32, 4, false, at, simt.Access{Offset: bOffset, Waves: 4})
 			for m := range 4 {
 				for h := range 2 {
 					at := (m*8 + 2*n + h) * 4
-					d := b.Mma(simt.MmaM16N8K16F16, as[m], []*simt.Value{bs[h], bs[h+2]}, acc[at:at+4])
+					d := b.Mma(simt.MmaM16N8K16F16, as[m], bs[2*h:2*h+2], acc[at:at+4])
 					copy(acc[at:], d)
 				}
 			}
