@@ -168,3 +168,17 @@ func requireSame(t testing.TB, name string, want, got *eval.Tensor) {
 		}
 	}
 }
+
+// readAll returns the contents of the files that match.
+func readAll(t testing.TB, pattern string) []string {
+	files, err := filepath.Glob(pattern)
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	var out []string
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		require.NoError(t, err)
+		out = append(out, string(src))
+	}
+	return out
+}

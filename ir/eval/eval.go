@@ -33,12 +33,20 @@ type Options struct {
 	// once at the end.
 	Wide bool
 
+	// MaxBytes bounds the memory of the workspace and that of a kernel's tiles,
+	// each; 0 means 4 GiB.
+	MaxBytes int64
+
 	// Workspace, if not nil, gets the tensors made for the workspace.
 	Workspace func(name string, t *Tensor)
 }
 
-// maxBytes bounds the memory of workspace and of values, each.
-const maxBytes = 4 << 30
+func (o *Options) maxBytes() int64 {
+	if o.MaxBytes > 0 {
+		return o.MaxBytes
+	}
+	return 4 << 30
+}
 
 // Run runs a program's steps in order on args, one for each of its parameters.
 func Run(ctx context.Context, p *ir.Program, args []Arg, o Options) error {
@@ -147,12 +155,12 @@ func (r *runner) workspace(b ir.Buffer) error {
 			return fmt.Errorf("size %s is %d: want 0 to %d", d, n, math.MaxInt32)
 		}
 		shape[i] = int(n)
-		if bytes *= max(n, 1); bytes > maxBytes {
-			return fmt.Errorf("more than %d bytes", int64(maxBytes))
+		if bytes *= max(n, 1); bytes > r.options.maxBytes() {
+			return fmt.Errorf("more than %d bytes", r.options.maxBytes())
 		}
 	}
-	if r.bytes += bytes; r.bytes > maxBytes {
-		return fmt.Errorf("more than %d bytes with those before it", int64(maxBytes))
+	if r.bytes += bytes; r.bytes > r.options.maxBytes() {
+		return fmt.Errorf("more than %d bytes with those before it", r.options.maxBytes())
 	}
 	t := NewTensor(b.Elem, shape...)
 	if !b.Zero {

@@ -78,8 +78,8 @@ func (m *machine) region(r *ir.Region) error {
 			}
 			return fmt.Errorf("%s: %s: %w", o.Pos, o.Code, err)
 		}
-		if m.bytes > maxBytes {
-			return fmt.Errorf("the tiles of the kernel take more than %d bytes", int64(maxBytes))
+		if m.bytes > m.options.maxBytes() {
+			return fmt.Errorf("the tiles of the kernel take more than %d bytes", m.options.maxBytes())
 		}
 	}
 	return nil
