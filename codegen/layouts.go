@@ -18,7 +18,7 @@ import (
 // follows it. Where a tile with a layout is wanted in another one, a conversion is
 // put behind its definition, so outside loops when the tile is.
 func layouts(k *ir.Kernel, m *machine) error {
-	c := &chooser{k: k, m: m, f: newFacts(k), users: usersOf(k.Body), known: map[*ir.Value]*versions{}, warps: max(k.Hints.Warps, 1)}
+	c := &chooser{k: k, m: m, f: newFacts(k), users: usersOf(k.Body), known: map[*ir.Value]*versions{}, branches: branchesOf(k.Body), warps: max(k.Hints.Warps, 1)}
 	body := c.open(k.Body, nil)
 	body.close()
 	return c.err
@@ -26,13 +26,32 @@ func layouts(k *ir.Kernel, m *machine) error {
 
 // chooser is the state of the pass.
 type chooser struct {
-	k     *ir.Kernel
-	m     *machine
-	f     *facts
-	users users
-	warps int
-	known map[*ir.Value]*versions
-	err   error
+	k        *ir.Kernel
+	m        *machine
+	f        *facts
+	users    users
+	warps    int
+	known    map[*ir.Value]*versions
+	branches map[*ir.Op]*ir.Op // a yield -> the if it ends a branch of
+	err      error
+}
+
+// branchesOf finds the if that each yield of a branch belongs to.
+func branchesOf(r *ir.Region) map[*ir.Op]*ir.Op {
+	found := map[*ir.Op]*ir.Op{}
+	var walk func(r *ir.Region)
+	walk = func(r *ir.Region) {
+		for _, o := range r.Ops {
+			for _, in := range o.Regions {
+				if y := in.Yield(); y != nil && o.Code == ir.OpIf {
+					found[y] = o
+				}
+				walk(in)
+			}
+		}
+	}
+	walk(r)
+	return found
 }
 
 // versions is what is known of one tile value of the program being rewritten.

@@ -81,7 +81,7 @@ func pow2(n int) int {
 }
 
 // reducesRows tells whether a reduction along columns depends on v by elementwise
-// operations.
+// operations and branches.
 func (c *chooser) reducesRows(v *ir.Value, seen map[*ir.Value]bool) bool {
 	if seen[v] {
 		return false
@@ -93,6 +93,12 @@ func (c *chooser) reducesRows(v *ir.Value, seen map[*ir.Value]bool) bool {
 			return true
 		case u.Code.Info().Elementwise && c.reducesRows(u.Result(), seen):
 			return true
+		case u.Code == ir.OpYield && c.branches[u] != nil:
+			for i, a := range u.Args {
+				if a == v && c.reducesRows(c.branches[u].Results[i], seen) {
+					return true
+				}
+			}
 		}
 	}
 	return false

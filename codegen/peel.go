@@ -1,11 +1,19 @@
 package codegen
 
-import "github.com/kgen-dev/kgen/ir"
+import (
+	"slices"
 
-// peel splits a loop where a mask becomes partial: up to the split every element
-// of the mask is proved true, so the first loop selects nothing; the second loop
-// keeps the mask. Only masks linear in the loop's index and in tile indices are
-// looked at, such as row >= col and col < size.
+	"github.com/kgen-dev/kgen/ir"
+)
+
+// peel keeps masks off the iterations that need none: up to some index of a loop
+// every element of the mask is proved true. Only masks linear in the loop's index
+// and in tile indices are looked at, such as row >= col and col < size.
+//
+// A small loop is split there in two: the first part selects nothing. A loop with
+// dots stays whole, since two copies of its body would cost twice the instruction
+// cache and twice ptxas' time; its masks move behind a branch that all threads take
+// alike.
 func peel(k *ir.Kernel) {
 	p := &peeler{k: k}
 	p.region(k.Body)
@@ -54,6 +62,10 @@ func (p *peeler) split(e *editor, o *ir.Op) *ir.Op {
 		return o
 	}
 	mid := p.middle(e, o, bounds)
+	if slices.ContainsFunc(body.Ops, func(b *ir.Op) bool { return b.Code == ir.OpDot }) {
+		p.branch(body, mid, proved)
+		return o
+	}
 	c := ir.NewCloner(p.k)
 	first := c.Op(o)
 	first.Args[1] = mid
@@ -68,6 +80,45 @@ func (p *peeler) split(e *editor, o *ir.Op) *ir.Op {
 		o.Args[3+i] = r
 	}
 	return o
+}
+
+// branch puts the masks of a loop's body, and what computes them, behind a branch
+// taken from index mid on.
+func (p *peeler) branch(body *ir.Region, mid *ir.Value, proved map[*ir.Value]bool) {
+	arithmetic := map[*ir.Op]bool{}
+	for _, o := range body.Ops {
+		arithmetic[o] = len(o.Results) == 1 && o.Result().Type.IsTile() && o.Code.IsPure() && len(o.Regions) == 0 && !o.Result().Type.Elem.IsFloat()
+	}
+	e := &editor{k: p.k}
+	for _, o := range body.Ops {
+		e.pos = o.Pos
+		if o.Code != ir.OpSelect || !slices.ContainsFunc(conjuncts(o.Args[0]), func(c *ir.Value) bool { return proved[c] }) {
+			e.ops = append(e.ops, o)
+			continue
+		}
+		masked := func(subst map[*ir.Value]*ir.Value) *ir.Region {
+			in := &editor{k: p.k, pos: o.Pos}
+			m := in.repeat(o.Args[0], subst, arithmetic)
+			s := &ir.Op{Code: ir.OpSelect, Args: []*ir.Value{m, o.Args[1], o.Args[2]}}
+			v := in.one(s, o.Result().Type)
+			in.add(&ir.Op{Code: ir.OpYield, Args: []*ir.Value{v}})
+			return &ir.Region{Ops: in.ops}
+		}
+		subst := map[*ir.Value]*ir.Value{}
+		full := masked(subst)
+		held := map[*ir.Value]bool{}
+		for v := range proved {
+			if w, ok := subst[v]; ok {
+				held[w] = true
+			}
+		}
+		assumeTrue(full, held)
+		cond := e.cmp(ir.LT, body.Params[0], mid)
+		branch := &ir.Op{Code: ir.OpIf, Args: []*ir.Value{cond}, Pos: o.Pos, Results: o.Results, Regions: []*ir.Region{full, masked(map[*ir.Value]*ir.Value{})}}
+		o.Result().Def = branch
+		e.ops = append(e.ops, branch)
+	}
+	body.Ops = e.ops
 }
 
 // conjuncts are the comparisons whose conjunction a mask is; a mask of another

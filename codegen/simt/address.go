@@ -1,7 +1,8 @@
 package simt
 
-// Most pointers and offsets that reducing addresses may carry through a loop.
-const reducePointers = 24
+// Most pointers and offsets that reducing addresses may carry through a loop: each takes
+// two registers for the whole loop, which a loop full of fragments does not have.
+const reducePointers = 8
 
 // ReduceAddresses replaces addresses in loops that rise by the same amount
 // each round by carried values that are bumped once a round. Addresses that
