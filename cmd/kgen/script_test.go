@@ -29,7 +29,8 @@ func TestMain(m *testing.M) {
 // TestScripts runs testdata/script: a file a subject, each in a folder of its
 // own with a cache and results of its own. Beside testscript's own commands
 // there are `exits CODE PROGRAM ARGS...` and `json FILE PATH [VALUE]`, and the
-// conditions [nvrtc], [ptxas] and [full] (all cases, not a sample).
+// conditions [nvrtc], [ptxas], [toolkit] (one installed for all) and [full] (all
+// cases, not a sample).
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("..", "..", "testdata", "script"),
@@ -65,6 +66,9 @@ func condition(name string) (bool, error) {
 		_, err = nvrtc.Find(dir)
 	case "ptxas":
 		_, err = nvrtc.FindPtxas(dir)
+	case "toolkit": // a CUDA toolkit where kgen looks for one
+		_, err = os.Stat("/usr/local/cuda")
+		return err == nil, nil
 	case "full":
 		return os.Getenv("KGEN_FULL") != "", nil
 	default:

@@ -33,6 +33,9 @@ type app struct {
 // commands lists every command in the order that help shows them.
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
+		a.emitCommand(),
+		a.compileCommand(),
+		a.runCommand(),
 		a.kernelsCommand(),
 		a.gpusCommand(),
 		a.doctorCommand(),

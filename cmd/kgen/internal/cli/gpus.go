@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -55,7 +56,11 @@ func (a *app) listGPUs() error {
 			GPUs []json.RawMessage `json:"gpus"`
 		}
 		for _, g := range target.All() {
-			all.GPUs = append(all.GPUs, g.JSON())
+			r, err := recordWithAliases(g)
+			if err != nil {
+				return err
+			}
+			all.GPUs = append(all.GPUs, r)
 		}
 		return a.printJSON(all)
 	}
@@ -67,6 +72,16 @@ func (a *app) listGPUs() error {
 			hbm.Value, hbm.Basis, tensorPeak(g), strings.Join(g.Aliases(), " "))
 	}
 	return w.Flush()
+}
+
+// recordWithAliases is a GPU's record with its other names at the end.
+func recordWithAliases(g *target.GPU) (json.RawMessage, error) {
+	aliases, err := json.Marshal(g.Aliases())
+	if err != nil {
+		return nil, err
+	}
+	record := bytes.TrimSuffix(bytes.TrimSpace(g.JSON()), []byte("}"))
+	return fmt.Appendf(nil, `%s, "aliases": %s}`, record, aliases), nil
 }
 
 // tensorPeak is the dense peak of the better 16-bit type with 32-bit accumulation.
@@ -81,7 +96,11 @@ func tensorPeak(g *target.GPU) string {
 
 func (a *app) showGPU(g *target.GPU) error {
 	if a.json {
-		return a.printJSON(g.JSON())
+		r, err := recordWithAliases(g)
+		if err != nil {
+			return err
+		}
+		return a.printJSON(r)
 	}
 	fmt.Fprintf(a.out, "%s (%s)\n", g.Name, g.ID)
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)

@@ -7,15 +7,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/kernels"
 	"github.com/kgen-dev/kgen/kernels/family"
+	"github.com/kgen-dev/kgen/kernels/space"
 )
 
 // kernelInfo is a family as kgen kernels --json prints it.
 type kernelInfo struct {
-	Name  string     `json:"name"`
-	Doc   string     `json:"doc"`
-	Flags []flagInfo `json:"flags"`
+	Name        string           `json:"name"`
+	Doc         string           `json:"doc"`
+	Flags       []flagInfo       `json:"flags"`
+	Parameters  []parameterInfo  `json:"parameters"`
+	Constraints []constraintInfo `json:"constraints"`
 }
 
 type flagInfo struct {
@@ -25,10 +29,28 @@ type flagInfo struct {
 	Want    string `json:"want"`
 }
 
+type parameterInfo struct {
+	Name   string `json:"name"`
+	Doc    string `json:"doc"`
+	Values []int  `json:"values"`         // that a search tries
+	Also   []int  `json:"also,omitempty"` // that --set takes too
+}
+
+type constraintInfo struct {
+	Name string `json:"name"`
+	Doc  string `json:"doc"`
+	Expr string `json:"expr"`
+}
+
 func (a *app) kernelsCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:               "kernels [FAMILY]",
-		Short:             "List the kernel families and their flags",
+		Use:   "kernels [FAMILY]",
+		Short: "List the kernel families, their flags and what a search varies",
+		Long: `List the kernel families, or show one: its flags with their defaults and
+ranges, the parameters of its configurations with the values that a search
+tries (and in brackets those that --set takes too), and the constraints that
+configurations meet, over the parameters, the problem's sizes and the limits of
+the GPU.`,
 		Args:              positional("[FAMILY]"),
 		ValidArgsFunction: completeFamilies,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -49,14 +71,21 @@ func (a *app) kernelsCommand() *cobra.Command {
 
 // kernelFamily finds a family by name.
 func kernelFamily(name string) (*family.Family, error) {
-	var names []string
 	for _, f := range kernels.Families() {
 		if f.Name == name {
 			return f, nil
 		}
+	}
+	return nil, usagef("unknown kernel family %q%s", name, didYouMean(name, familyNames()))
+}
+
+// familyNames lists the families.
+func familyNames() []string {
+	var names []string
+	for _, f := range kernels.Families() {
 		names = append(names, f.Name)
 	}
-	return nil, usagef("unknown kernel family %q%s", name, didYouMean(name, names))
+	return names
 }
 
 func completeFamilies(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -69,45 +98,86 @@ func completeFamilies(_ *cobra.Command, args []string, _ string) ([]string, cobr
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
+// familySpace is the space of a family's default problem: parameters and
+// constraints are the same for every GPU.
+func familySpace(f *family.Family) (*space.Space, error) {
+	gpus := target.All()
+	g := gpus[len(gpus)-1]
+	p, err := f.Problem(nil, g)
+	if err != nil {
+		return nil, err
+	}
+	b, err := p.Space(g)
+	if err != nil {
+		return nil, err
+	}
+	return b.Space(), nil
+}
+
 func (a *app) printKernels(families []*family.Family) error {
 	var infos []kernelInfo
 	for _, f := range families {
-		info := kernelInfo{Name: f.Name, Doc: f.Doc}
-		for _, fl := range f.Flags {
-			info.Flags = append(info.Flags, flagInfo{fl.Name, fl.Doc, fl.Default, flagWants(fl)})
+		info, err := describe(f)
+		if err != nil {
+			return err
 		}
 		infos = append(infos, info)
 	}
 	if a.json {
 		return a.printJSON(map[string][]kernelInfo{"kernels": infos})
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	for _, info := range infos {
-		fmt.Fprintf(w, "%s: %s\n", info.Name, info.Doc)
-		for _, fl := range info.Flags {
-			fmt.Fprintf(w, "  --%s\t%s\t%s\t%s\n", fl.Name, fl.Default, fl.Doc, fl.Want)
+	for i, info := range infos {
+		if i > 0 {
+			fmt.Fprintln(a.out)
+		}
+		if err := a.printKernel(info); err != nil {
+			return err
 		}
 	}
-	return w.Flush()
+	return nil
 }
 
-// flagWants says which values a family's flag takes.
-func flagWants(f family.Flag) string {
-	switch f.Kind {
-	case family.Int:
-		s := fmt.Sprintf("%d to %d", f.Min, f.Max)
-		if f.Multiple > 1 {
-			s += fmt.Sprintf(", multiples of %d", f.Multiple)
+func describe(f *family.Family) (kernelInfo, error) {
+	info := kernelInfo{Name: f.Name, Doc: f.Doc}
+	for _, fl := range f.Flags {
+		info.Flags = append(info.Flags, flagInfo{fl.Name, fl.Doc, fl.Default, fl.Range()})
+	}
+	s, err := familySpace(f)
+	if err != nil {
+		return info, err
+	}
+	for _, p := range s.Params {
+		info.Parameters = append(info.Parameters, parameterInfo{p.Name, p.Doc, p.Values, p.Also})
+	}
+	for _, c := range s.Constraints {
+		info.Constraints = append(info.Constraints, constraintInfo{c.Name, c.Doc, c.Expr})
+	}
+	return info, nil
+}
+
+func (a *app) printKernel(info kernelInfo) error {
+	fmt.Fprintf(a.out, "%s: %s\n", info.Name, info.Doc)
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	for _, f := range info.Flags {
+		fmt.Fprintf(w, "  --%s\t%s\t%s\t%s\n", f.Name, f.Default, f.Doc, f.Want)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.out, " parameters")
+	for _, p := range info.Parameters {
+		values := strings.Trim(fmt.Sprint(p.Values), "[]")
+		if len(p.Also) > 0 {
+			values += " " + fmt.Sprint(p.Also)
 		}
-		return s
-	case family.Float:
-		return "a number"
-	case family.Bool:
-		return "true or false"
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", p.Name, values, p.Doc)
 	}
-	names := make([]string, len(f.Options))
-	for i, o := range f.Options {
-		names[i] = o.Name
+	if err := w.Flush(); err != nil {
+		return err
 	}
-	return strings.Join(names, ", ")
+	fmt.Fprintln(a.out, " constraints")
+	for _, c := range info.Constraints {
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", c.Name, c.Expr, c.Doc)
+	}
+	return w.Flush()
 }

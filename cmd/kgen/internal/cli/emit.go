@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kgen-dev/kgen/codegen"
+	"github.com/kgen-dev/kgen/ir"
+)
+
+// stages are the forms of a kernel that kgen emit prints, in the order in which
+// they are made.
+var stages = []string{"tile", "staged", "simt", "cuda", "ptx"}
+
+func (a *app) emitCommand() *cobra.Command {
+	stage := &choice{words: stages}
+	var set []string
+	var passes bool
+	var file string
+	return a.familyCommand(familyVerb{
+		name:  "emit",
+		short: "Print a kernel at any stage of its compilation",
+		long: `Print a kernel at any stage of its compilation: the tile program as the family
+writes it, the same with buffers and time (staged), threads (simt), and the two
+ends, CUDA C that needs no include and PTX. All kernels of the program are in
+one text. Without --set the configuration is the problem's default.`,
+		example: `  kgen emit gemm --gpu a100 --stage cuda
+  kgen emit flashattn --gpu h100 --head-dim 64 --set BM=64 --stage ptx -o f.ptx
+  kgen emit gemm --gpu a100 --passes | less`,
+		flags: func(c *cobra.Command) {
+			choiceFlag(c, stage, "stage", "what to print (default cuda)")
+			settingFlag(c, &set)
+			c.Flags().BoolVar(&passes, "passes", false, "print the program after each pass, and what --stage names if given")
+			c.Flags().StringVarP(&file, "output", "o", "", "write to `FILE`, whole or not at all; - is standard output")
+		},
+		run: func(_ context.Context, j *job) error {
+			config, err := j.config(set)
+			if err != nil {
+				return err
+			}
+			program, err := j.problem.Program(config)
+			if err != nil {
+				return err
+			}
+			text, err := emit(j, program, stage.value, passes)
+			if err != nil {
+				return err
+			}
+			return a.write(file, []byte(text))
+		},
+	})
+}
+
+// emit is the program's text at a stage, after those of the passes if asked.
+func emit(j *job, p *ir.Program, stage string, passes bool) (string, error) {
+	if stage == "tile" && !passes {
+		return p.String(), nil
+	}
+	var b strings.Builder
+	var o codegen.Options
+	if passes {
+		b.WriteString("// tile program\n" + p.String())
+		o.Dump = func(kernel, pass, text string) {
+			b.WriteString("\n// kernel " + kernel + " after " + pass + "\n" + text)
+		}
+	}
+	c, err := codegen.Compile(p, j.gpu, o)
+	if err != nil {
+		return "", compileError(err)
+	}
+	if passes && stage == "" {
+		return b.String(), nil
+	}
+	text, err := stageText(c, stage)
+	if err != nil {
+		return "", err
+	}
+	if passes {
+		b.WriteByte('\n')
+	}
+	b.WriteString(text)
+	return b.String(), nil
+}
+
+func stageText(c *codegen.Compiled, stage string) (string, error) {
+	switch stage {
+	case "tile":
+		return c.Program.String(), nil
+	case "staged":
+		staged := *c.Program
+		staged.Kernels = c.Staged
+		return staged.String(), nil
+	case "simt":
+		var texts []string
+		for _, k := range c.Module.Kernels {
+			texts = append(texts, k.String())
+		}
+		return strings.Join(texts, "\n"), nil
+	case "ptx":
+		return c.PTX()
+	}
+	return c.CUDA()
+}

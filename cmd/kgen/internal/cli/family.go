@@ -1,0 +1,262 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kgen-dev/kgen/codegen"
+	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/kernels"
+	"github.com/kgen-dev/kgen/kernels/family"
+	"github.com/kgen-dev/kgen/kernels/space"
+)
+
+// job is what a command that works on one kernel was asked to work on.
+type job struct {
+	family  *family.Family
+	gpu     *target.GPU
+	problem family.Problem
+}
+
+// familyVerb is a command with a subcommand for each kernel family, which has
+// the family's flags beside the command's own.
+type familyVerb struct {
+	name, short, long string
+	example           string
+	flags             func(c *cobra.Command) // declares the command's own flags
+	run               func(ctx context.Context, j *job) error
+}
+
+// gpuUsage is the usage text of --gpu.
+const gpuUsage = "`NAME` of the GPU, such as h100 or sm_86; kgen gpus lists them"
+
+func (a *app) familyCommand(v familyVerb) *cobra.Command {
+	parent := &cobra.Command{
+		Use:     v.name + " FAMILY",
+		Short:   v.short,
+		Long:    v.long,
+		Example: v.example,
+		// Flags of a family that does not exist are not what is wrong.
+		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("%s: missing FAMILY: want one of %s", c.CommandPath(), strings.Join(familyNames(), ", "))
+			}
+			_, err := kernelFamily(args[0])
+			return err
+		},
+		RunE: func(*cobra.Command, []string) error { return nil }, // Args refuses whatever comes here
+	}
+	parent.AddGroup(&cobra.Group{ID: "families", Title: "Families:"})
+	var gpu string
+	own := func(c *cobra.Command) {
+		c.Flags().SortFlags = false
+		c.Flags().StringVar(&gpu, "gpu", "", gpuUsage)
+		v.flags(c)
+		mustComplete(c, "gpu", completeGPUFlag)
+	}
+	own(parent) // so that they may stand before the family
+	for _, f := range kernels.Families() {
+		parent.AddCommand(familySubcommand(v, f, &gpu, own))
+	}
+	return parent
+}
+
+func familySubcommand(v familyVerb, f *family.Family, gpu *string, own func(*cobra.Command)) *cobra.Command {
+	given := map[string]string{}
+	c := &cobra.Command{
+		Use:               f.Name,
+		Short:             f.Doc,
+		GroupID:           "families",
+		Example:           linesWith(v.example, " "+f.Name+" "),
+		Args:              positional(),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, _ []string) error {
+			j, err := newJob(f, *gpu, given)
+			if err != nil {
+				return err
+			}
+			return v.run(c.Context(), j)
+		},
+	}
+	own(c)
+	for _, spec := range f.Flags {
+		addProblemFlag(c, spec, given)
+	}
+	return c
+}
+
+func newJob(f *family.Family, gpu string, given map[string]string) (*job, error) {
+	if gpu == "" {
+		return nil, usagef("--gpu is missing: want a name such as h100; kgen gpus lists them")
+	}
+	g, err := target.Lookup(gpu)
+	if err != nil {
+		return nil, usage(err)
+	}
+	p, err := f.Problem(given, g)
+	if err != nil {
+		return nil, usage(err)
+	}
+	return &job{family: f, gpu: g, problem: p}, nil
+}
+
+// config is the problem's default configuration with the settings of --set.
+func (j *job) config(set []string) (space.Config, error) {
+	bound, err := j.problem.Space(j.gpu)
+	if err != nil {
+		return space.Config{}, err
+	}
+	c, err := j.problem.Default(j.gpu)
+	if err != nil {
+		return c, usage(err)
+	}
+	if len(set) == 0 {
+		return c, nil
+	}
+	if c, err = bound.Space().Override(c, set); err != nil {
+		return c, usage(err)
+	}
+	return c, usage(bound.Check(c))
+}
+
+// compileError classes what a compilation refused: a program that the GPU or
+// the code generator has no room for is a choice of flags.
+func compileError(err error) error {
+	if errors.Is(err, codegen.ErrUnsupported) || errors.Is(err, codegen.ErrResources) {
+		return usage(err)
+	}
+	return err
+}
+
+// settingFlag declares --set.
+func settingFlag(c *cobra.Command, set *[]string) {
+	c.Flags().StringArrayVar(set, "set", nil, "a parameter of the configuration, `K=V`; may be given again")
+	mustComplete(c, "set", func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		f, err := kernelFamily(c.Name())
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		s, err := familySpace(f)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var words []string
+		for _, p := range s.Params {
+			words = append(words, p.Name+"=\t"+p.Doc)
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	})
+}
+
+// problemFlag is a family's flag on the command line. Its value is checked by
+// family.Problem, which knows the GPU and the other flags.
+type problemFlag struct {
+	spec  family.Flag
+	given map[string]string
+}
+
+func (f *problemFlag) String() string {
+	if text, ok := f.given[f.spec.Name]; ok {
+		return text
+	}
+	return f.spec.Default
+}
+
+func (f *problemFlag) Set(text string) error {
+	if text == "" {
+		return errors.New(f.spec.Range())
+	}
+	f.given[f.spec.Name] = text
+	return nil
+}
+
+// Type is the word that help shows for the value.
+func (f *problemFlag) Type() string {
+	switch f.spec.Kind {
+	case family.Int:
+		return "n"
+	case family.Float:
+		return "x"
+	case family.Bool:
+		return "bool"
+	}
+	return "name"
+}
+
+func addProblemFlag(c *cobra.Command, spec family.Flag, given map[string]string) {
+	doc := spec.Doc
+	if spec.Kind == family.Choice || spec.Multiple > 1 {
+		doc += "; " + spec.Range()
+	}
+	flag := c.Flags().VarPF(&problemFlag{spec, given}, spec.Name, "", doc)
+	if spec.Kind == family.Bool {
+		flag.NoOptDefVal = "true"
+	}
+	mustComplete(c, spec.Name, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		var names []string
+		for _, o := range spec.Options {
+			names = append(names, o.Name)
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// choice is a flag whose value is one of a few words.
+type choice struct {
+	value string
+	words []string
+}
+
+func (f *choice) String() string { return f.value }
+
+func (f *choice) Set(text string) error {
+	for _, w := range f.words {
+		if w == text {
+			f.value = text
+			return nil
+		}
+	}
+	return errors.New(orList(f.words))
+}
+
+func (f *choice) Type() string { return strings.Join(f.words, "|") }
+
+// choiceFlag declares a flag that takes one of words.
+func choiceFlag(c *cobra.Command, f *choice, name, doc string) {
+	c.Flags().Var(f, name, doc)
+	mustComplete(c, name, cobra.FixedCompletions(f.words, cobra.ShellCompDirectiveNoFileComp))
+}
+
+var _, _ pflag.Value = &problemFlag{}, &choice{}
+
+// orList writes "a, b or c".
+func orList(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// linesWith keeps the lines that hold a word.
+func linesWith(text, word string) string {
+	return strings.Join(slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool { return !strings.Contains(line, word) }), "\n")
+}
+
+// mustComplete gives a flag its completion; only a flag that does not exist is
+// refused.
+func mustComplete(c *cobra.Command, flag string, f cobra.CompletionFunc) {
+	if err := c.RegisterFlagCompletionFunc(flag, f); err != nil {
+		panic(err)
+	}
+}
+
+func completeGPUFlag(c *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	return completeGPUs(c, nil, prefix)
+}

@@ -1,0 +1,295 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/bench/vm"
+	"github.com/kgen-dev/kgen/codegen/ptx"
+	"github.com/kgen-dev/kgen/codegen/target"
+)
+
+// runFlags are what kgen run takes beside the case.
+type runFlags struct {
+	device   choice
+	gpu      string
+	seed     uint64
+	schedule choice
+	async    choice
+	checks   string
+	blocks   string
+	dump     string
+}
+
+func (a *app) runCommand() *cobra.Command {
+	f := runFlags{
+		device:   choice{value: "vm", words: []string{"vm"}},
+		schedule: choice{value: "order", words: []string{"order", "random"}},
+		async:    choice{value: "late", words: []string{"late", "early", "random"}},
+	}
+	c := &cobra.Command{
+		Use:   "run CASE.json",
+		Short: "Run PTX on the virtual machine and check what it computes",
+		Long: `Run the PTX of a case, from whichever compiler, on the virtual machine: is the
+answer right, is there a fault, what did it do. A case names a PTX file, a
+kernel, its launch and its arguments with the values wanted; its form stands in
+testdata/ptx/foreign/README.md. Counters are counted, exactly.
+
+The exit code is 0 when every buffer is right and no fault was reported, 3 when
+not, and 2 for a case that cannot be run as it is.`,
+		Example: `  kgen run case.json
+  kgen run case.json --schedule random --async random --seed 7 --json
+  kgen run case.json --blocks 0,17,3:2:0 --checks +strict-proxy --dump out`,
+		Args:              positional("CASE.json"),
+		ValidArgsFunction: cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveFilterFileExt),
+		RunE:              func(c *cobra.Command, args []string) error { return a.runCase(c.Context(), args[0], &f) },
+	}
+	a.jsonFlag(c)
+	c.Flags().SortFlags = false
+	choiceFlag(c, &f.device, "device", "what to run on")
+	c.Flags().StringVar(&f.gpu, "gpu", "", gpuUsage+"; without it one that fits the PTX's .target")
+	mustComplete(c, "gpu", completeGPUFlag)
+	c.Flags().Uint64Var(&f.seed, "seed", 0, "`N` that all chance follows from")
+	choiceFlag(c, &f.schedule, "schedule", "the order of warps, lanes and blocks")
+	choiceFlag(c, &f.async, "async", "when asynchronous copies and tensor operations land")
+	c.Flags().StringVar(&f.checks, "checks", "default", "`LIST` of faults to look for: default, all, none, classes, +class or -class")
+	c.Flags().StringVar(&f.blocks, "blocks", "", "`LIST` of blocks of the grid to run, each x, x:y or x:y:z; without it all")
+	c.Flags().StringVar(&f.dump, "dump", "", "`DIR` for the buffers after the last launch, as .npy files")
+	return c
+}
+
+func (a *app) runCase(ctx context.Context, file string, f *runFlags) error {
+	dev, err := f.open()
+	if err != nil {
+		return usage(err)
+	}
+	defer dev.Close()
+	blocks, err := parseBlocks(f.blocks)
+	if err != nil {
+		return usage(err)
+	}
+	c, err := bench.ReadCase(file)
+	if err != nil {
+		return usage(err)
+	}
+	res, err := bench.RunCase(ctx, dev, c, bench.RunOptions{Blocks: blocks, Dump: f.dump})
+	if err != nil {
+		return runError(file, err)
+	}
+	if err := a.printRun(res); err != nil {
+		return err
+	}
+	if !res.OK {
+		return wrong(errors.New(file + ": " + whatIsWrong(res)))
+	}
+	return nil
+}
+
+// open makes the virtual machine that the flags describe.
+func (f *runFlags) open() (*vm.Device, error) {
+	opt := vm.Options{Seed: f.seed}
+	var err error
+	if f.gpu != "" {
+		if opt.GPU, err = target.Lookup(f.gpu); err != nil {
+			return nil, err
+		}
+	}
+	if opt.Schedule, err = vm.ParseSchedule(f.schedule.value); err != nil {
+		return nil, err
+	}
+	if opt.Async, err = vm.ParseAsync(f.async.value); err != nil {
+		return nil, err
+	}
+	if opt.Checks, err = vm.ParseChecks(f.checks); err != nil {
+		return nil, fmt.Errorf("--checks: %w", err)
+	}
+	return vm.New(opt)
+}
+
+// runError classes why a case could not be run: the virtual machine refuses
+// launches for what they ask, so all but the file system's errors are the
+// case's.
+func runError(file string, err error) error {
+	var input *bench.InputError
+	var disk *fs.PathError
+	switch {
+	case errors.As(err, &input):
+		return usage(err)
+	case errors.As(err, &disk), errors.Is(err, context.Canceled):
+		return err
+	}
+	return usage(fmt.Errorf("%s: %w", file, err))
+}
+
+// parseBlocks reads blocks of a grid: "0,17,3:2:0"; nil for "".
+func parseBlocks(list string) ([][3]uint32, error) {
+	if list == "" {
+		return nil, nil
+	}
+	var blocks [][3]uint32
+	for _, word := range strings.Split(list, ",") {
+		parts := strings.Split(strings.TrimSpace(word), ":")
+		if len(parts) > 3 {
+			return nil, blockError(word)
+		}
+		var b [3]uint32
+		for i, p := range parts {
+			n, err := strconv.ParseUint(p, 10, 32)
+			if err != nil {
+				return nil, blockError(word)
+			}
+			b[i] = uint32(n)
+		}
+		if slices.Contains(blocks, b) {
+			return nil, fmt.Errorf("--blocks: block %s is there twice", word)
+		}
+		blocks = append(blocks, b)
+	}
+	return blocks, nil
+}
+
+func blockError(word string) error {
+	return fmt.Errorf("--blocks: block %q: want x, x:y or x:y:z, such as 3:2:0", word)
+}
+
+// whatIsWrong is a failed run in a sentence.
+func whatIsWrong(r *bench.Result) string {
+	var parts []string
+	for _, b := range r.Buffers {
+		if b.Mismatches > 0 {
+			parts = append(parts, fmt.Sprintf("%s is wrong in %d elements", bufferName(b), b.Mismatches))
+		}
+	}
+	for _, f := range r.Faults {
+		parts = append(parts, fmt.Sprintf("%s at line %d", f.Class, f.Line))
+	}
+	if len(parts) > 3 {
+		parts = append(parts[:3], fmt.Sprintf("%d more", len(parts)-3))
+	}
+	if r.MissingFault != "" {
+		parts = append(parts, fmt.Sprintf("no %s was reported", r.MissingFault))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func bufferName(b bench.BufferResult) string {
+	if b.Name != "" {
+		return b.Name
+	}
+	return fmt.Sprintf("arg%d", b.Arg)
+}
+
+func (a *app) printRun(r *bench.Result) error {
+	if a.json {
+		return a.printJSON(r)
+	}
+	mark := a.paint("32", "right")
+	if !r.OK {
+		mark = a.paint("31", "wrong")
+	}
+	fmt.Fprintf(a.out, "%s: %s on %s\n", mark, r.Kernel, r.Device)
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	if len(r.Buffers) > 0 {
+		fmt.Fprintln(w, "\nBUFFER\tMISMATCHES\tMAX ABS ERROR\tMAX REL ERROR\tFIRST")
+	}
+	for _, b := range r.Buffers {
+		first := "-"
+		if b.First != nil {
+			first = fmt.Sprintf("[%d] is %v, want %v", b.First.Index, b.First.Got, b.First.Want)
+		}
+		fmt.Fprintf(w, "%s\t%d\t%.3g\t%.3g\t%s\n", bufferName(b), b.Mismatches, b.MaxAbs, b.MaxRel, first)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	a.printFaults(r.Faults)
+	if r.Printed != "" {
+		fmt.Fprintf(a.out, "\nprinted by the kernel:\n%s\n", strings.TrimRight(r.Printed, "\n"))
+	}
+	return a.printCounters(r)
+}
+
+func (a *app) printFaults(faults []bench.Fault) {
+	for _, f := range faults {
+		note := ""
+		if f.Expected {
+			note = ", as the case expects"
+		}
+		fmt.Fprintf(a.out, "\n%s (%d times%s): %s\n", a.paint("31", string(f.Class)), f.Count, note, f.Message)
+		fmt.Fprintf(a.out, "  %s\n", siteText(f.Kernel, f.Site))
+		if f.Other != nil {
+			fmt.Fprintf(a.out, "  against %s\n", siteText(f.Kernel, *f.Other))
+		}
+	}
+}
+
+func siteText(kernel string, s bench.Site) string {
+	text := fmt.Sprintf("kernel %s, block %v, thread %v, PTX line %d", kernel, s.Block, s.Thread, s.Line)
+	if s.Source != "" {
+		text += ", " + s.Source
+	}
+	if s.PTX != "" {
+		text += ": " + s.PTX
+	}
+	return text
+}
+
+// printCounters shows the counters that are not zero.
+func (a *app) printCounters(r *bench.Result) error {
+	c := &r.Counters
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "\n%s\n", r.Provenance)
+	fmt.Fprintf(w, "  launched\t%d blocks, %d warps, %d threads\n", c.Blocks, c.Warps, c.Threads)
+	for i, n := range c.Instructions {
+		if n.Warp > 0 {
+			fmt.Fprintf(w, "  %s\t%d warp instructions, %d of threads\n", ptx.Pipe(i), n.Warp, n.Thread)
+		}
+	}
+	for _, t := range c.Tensor {
+		fmt.Fprintf(w, "  %s.%s\t%d of %s x %s into %s\n", t.Kind, t.Shape, t.Count, t.A, t.B, t.Accumulator)
+	}
+	for _, t := range []struct {
+		name string
+		n    bench.AccessCount
+	}{
+		{"global loads", c.Global.Loads}, {"global stores", c.Global.Stores}, {"global copies", c.Global.Copies},
+		{"global bulk writes", c.Global.Writes}, {"global atomics", c.Global.Atomics}, {"local memory", c.Local},
+	} {
+		if t.n.Requests > 0 {
+			fmt.Fprintf(w, "  %s\t%d requests, %d bytes, %d sectors\n", t.name, t.n.Requests, t.n.Bytes, t.n.Sectors)
+		}
+	}
+	s := &c.Shared
+	for _, t := range []struct {
+		name string
+		n    bench.SharedCount
+	}{
+		{"shared loads", s.Loads}, {"shared stores", s.Stores}, {"shared matrices", s.Matrix}, {"shared copies", s.Copies},
+		{"shared atomics", s.Atomics}, {"shared operands", s.Operands},
+	} {
+		if t.n.Requests > 0 {
+			fmt.Fprintf(w, "  %s\t%d requests, %d bytes, %d wavefronts (%d without conflicts)\n", t.name, t.n.Requests, t.n.Bytes, t.n.Wavefronts, t.n.Ideal)
+		}
+	}
+	for _, t := range []struct {
+		name string
+		n    int64
+	}{
+		{"barriers", c.Barriers}, {"mbarriers", c.Mbarriers}, {"fences", c.Fences}, {"atomics", c.Atomics},
+		{"branches", c.Branches}, {"divergent", c.Divergent},
+	} {
+		if t.n > 0 {
+			fmt.Fprintf(w, "  %s\t%d\n", t.name, t.n)
+		}
+	}
+	return w.Flush()
+}
