@@ -323,7 +323,8 @@ type Operand struct {
 func (o *Operand) Offset() int64 { return int64(o.Value) }
 
 // Member is a component of a vector ("x" to "w", "r" to "a") or a selector of
-// a video instruction ("b0", "h10", "b3210"); "" is none.
+// a video instruction ("b0", "h10", "b3210"), or "unified" after an address;
+// "" is none.
 type Member string
 
 // Component is the index of a vector component, or -1.

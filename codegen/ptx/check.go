@@ -42,11 +42,12 @@ type checker struct {
 
 // reading is what a name with its modifiers can be, for one module.
 type reading struct {
-	forms []formReading
-	types [4]Type // the types among the modifiers, in order
-	vec   int     // of .v2, .v4, .v8, else 1
-	acc   int     // registers that shape and type make
-	wrong string  // why no form fits the modifiers
+	forms           []formReading
+	types           [4]Type // the types among the modifiers, in order
+	vec             int     // of .v2, .v4, .v8, else 1
+	acc             int     // registers that shape and type make
+	coords, offsets int     // of a tensor copy
+	wrong           string  // why no form fits the modifiers
 }
 
 type formReading struct {
@@ -143,6 +144,8 @@ func (c *checker) instruction(in *Instruction) {
 		}
 		if f.unmet == "" {
 			in.Spec = f.spec
+			c.addresses(in, r)
+			c.call(in)
 			return
 		}
 		lacking = f.unmet
@@ -186,6 +189,7 @@ func newReading(in *Instruction, v Version, t Target) *reading {
 		}
 	}
 	r.acc = accumulators(in.Mods, r.types[0])
+	r.coords, r.offsets = coordinates(in.Mods)
 	all, ok := specs()[in.Name]
 	if !ok {
 		r.wrong = unknownName(in.Name)

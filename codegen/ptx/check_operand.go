@@ -1,6 +1,9 @@
 package ptx
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // operandMatch compares operands with a form's. It remembers the complaint
 // about the last operand that any form got to.
@@ -8,6 +11,7 @@ type operandMatch struct {
 	c      *checker
 	r      *reading
 	in     *Instruction
+	now    int // operand looked at
 	at     int // operand complained about; len(in.Operands) is one missing
 	reason string
 }
@@ -50,6 +54,7 @@ func (m *operandMatch) all(specs []operandSpec, ops []Operand) bool {
 
 // one matches one operand and says why not.
 func (m *operandMatch) one(s *operandSpec, o *Operand, at int) bool {
+	m.now = at
 	if m.fits(s, o) {
 		return true
 	}
@@ -82,7 +87,7 @@ func (m *operandMatch) fits(s *operandSpec, o *Operand) bool {
 		return m.pair(o, m.predOrSink, true)
 	case kindPredBoth:
 		return m.pair(o, m.predOrSink, false)
-	case kindSource:
+	case kindSource, kindSize:
 		return m.source(s, o)
 	case kindAddress:
 		return m.source(s, o) || m.special(s, o) || o.Kind == OpSymbol || o.Kind == OpFunc || o.Kind == OpIndex
@@ -101,6 +106,14 @@ func (m *operandMatch) fitsCompound(s *operandSpec, o *Operand) bool {
 		return o.Kind == OpIndex || o.Kind == OpAddr && len(o.Elems) == 1 && m.base(&o.Elems[0])
 	case kindMemMore:
 		return o.Kind == OpAddr && len(o.Elems) > 1
+	case kindMemTensor:
+		return o.Kind == OpAddr && len(o.Elems) == 2 && m.vector(&coordinateSpec, &o.Elems[1], m.r.coords)
+	case kindTensorMemory:
+		return o.Kind == OpAddr && len(o.Elems) == 1 && m.register(&coordinateSpec, &o.Elems[0])
+	case kindOffsets:
+		return o.Kind == OpVector && (m.r.offsets == 0 || len(o.Elems) == m.r.offsets)
+	case kindLanes:
+		return m.vector(&coordinateSpec, o, 4) || m.vector(&coordinateSpec, o, 8)
 	case kindVectorD, kindVectorS:
 		return m.vector(s, o, m.r.vec)
 	case kindVector:
@@ -112,7 +125,8 @@ func (m *operandMatch) fitsCompound(s *operandSpec, o *Operand) bool {
 	case kindPackD, kindPackS:
 		return m.packed(s, o)
 	case kindDescriptor:
-		return o.Kind == OpAddr && len(o.Elems) == 1 || o.Kind == OpReg && o.registerType().Bits() == 64
+		return o.Kind == OpReg && o.registerType().Bits() == 64 ||
+			o.Kind == OpAddr && len(o.Elems) == 1 && m.register(&coordinateSpec, &o.Elems[0])
 	case kindLabel:
 		return o.Kind == OpLabel
 	case kindTargets:
@@ -126,6 +140,9 @@ func (m *operandMatch) fitsCompound(s *operandSpec, o *Operand) bool {
 	}
 	return false
 }
+
+// coordinateSpec is a 32-bit integer inside another operand.
+var coordinateSpec = operandSpec{kind: kindVectorS, typ: typeRule{from: typeFixed, typ: U32}}
 
 // component is the member that an operand may have as a plain register: that
 // of a vector register.
@@ -167,6 +184,11 @@ func (m *operandMatch) typeOf(r typeRule) Type {
 		return r.typ
 	case typeMod:
 		return m.r.types[r.index]
+	case typeAccumulator:
+		if m.r.types[0] == F16 {
+			return F16x2 // two to a register
+		}
+		return m.r.types[0]
 	case typeWide:
 		return wideTypes[m.r.types[0]]
 	}
@@ -179,56 +201,62 @@ func (m *operandMatch) register(s *operandSpec, o *Operand) bool {
 	if o.Kind != OpReg || o.Neg {
 		return false
 	}
-	t := m.typeOf(s.typ)
-	return t == NoType || agrees(t, o.registerType(), s.typ.wider)
+	t, have := m.typeOf(s.typ), o.registerType()
+	if t == NoType {
+		return isAddressType(have)
+	}
+	return agrees(t, have, s.typ.wider)
 }
+
+// isAddressType says whether a register may hold an address.
+func isAddressType(t Type) bool { return (t.Bits() == 32 || t.Bits() == 64) && !t.Float() }
 
 func (m *operandMatch) special(s *operandSpec, o *Operand) bool {
 	if o.Kind != OpSpecial {
 		return false
 	}
-	t := m.typeOf(s.typ)
-	return t == NoType || agrees(t, Special(o.Slot).Type(), true) || t.Bits() == 64
+	t, have := m.typeOf(s.typ), Special(o.Slot).Type()
+	return t == NoType || agrees(t, have, false) || t.Bits() == 16 && have.Bits() == 32
 }
 
 func (m *operandMatch) source(s *operandSpec, o *Operand) bool {
-	return m.register(s, o) || o.Kind == OpImm && immediateAgrees(m.typeOf(s.typ), o)
+	return m.register(s, o) || o.Kind == OpImm && immediateAgrees(m.typeOf(s.typ), o) && s.allows(o)
 }
 
 func (m *operandMatch) immediate(s *operandSpec, o *Operand) bool {
-	if o.Kind != OpImm || o.Imm > ImmUint {
-		return false
+	return o.Kind == OpImm && o.Imm <= ImmUint && s.allows(o)
+}
+
+// allows says whether a number is one of those that a spec lists.
+func (s *operandSpec) allows(o *Operand) bool {
+	if s.kind == kindSize {
+		return o.Value%16 == 0
 	}
-	for _, v := range s.values {
-		if o.Value == uint64(v) {
-			return true
-		}
-	}
-	return s.values == nil
+	return s.values == nil || slices.Contains(s.values, int64(o.Value))
 }
 
 // base is the first part of an address.
 func (m *operandMatch) base(o *Operand) bool {
 	switch o.Kind {
 	case OpReg:
-		t := o.registerType()
-		return (t.Bits() == 32 || t.Bits() == 64) && !t.Float()
+		return isAddressType(o.registerType())
 	case OpImm:
-		return o.Imm <= ImmUint
+		return o.Imm <= ImmUint && slices.Contains(m.in.Mods, "local")
 	}
 	return o.Kind == OpSymbol || o.Kind == OpFunc
 }
 
 // vector is n elements in braces, or one alone where n is 1.
 func (m *operandMatch) vector(s *operandSpec, o *Operand, n int) bool {
+	result := s.kind == kindVectorD || s.kind == kindVector && m.now == 0
 	element := func(e *Operand) bool {
-		if s.kind == kindVectorD && e.Kind == OpSink && n > 1 {
-			return true
+		if result {
+			return m.register(s, e) || e.Kind == OpSink && n > 1
 		}
-		return m.register(s, e) || s.kind == kindVectorS && m.source(s, e)
+		return m.source(s, e)
 	}
 	if o.Kind != OpVector {
-		return n == 1 && element(o)
+		return n == 1 && s.kind != kindVector && element(o)
 	}
 	if len(o.Elems) != n {
 		return false
@@ -241,9 +269,9 @@ func (m *operandMatch) vector(s *operandSpec, o *Operand, n int) bool {
 	return true
 }
 
-// packed is 2 or 4 elements that together have the instruction type's bits.
+// packed is elements that together have the instruction type's bits.
 func (m *operandMatch) packed(s *operandSpec, o *Operand) bool {
-	if o.Kind != OpVector || len(o.Elems) < 2 {
+	if o.Kind != OpVector || len(o.Elems) == 0 {
 		return false
 	}
 	t := m.r.types[0]
@@ -270,18 +298,16 @@ func agrees(t, reg Type, wider bool) bool {
 		return t == reg
 	}
 	size, have := containerBits(t), reg.Bits()
-	if have != size && !(wider && have > size) {
+	if have != size && !(wider && have > size && have <= 64 && t != BF16) {
 		return false
 	}
 	switch {
-	case isBits(reg):
-		return true
-	case isBits(t):
+	case isBits(reg), isBits(t):
 		return true
 	case reg.Float():
 		return t == reg
 	}
-	return t.Signed() || t.Unsigned()
+	return (t.Signed() || t.Unsigned()) && t != U16x2 && t != S16x2
 }
 
 func isBits(t Type) bool { return t >= B1 && t <= B1024 }
@@ -306,7 +332,7 @@ func immediateAgrees(t Type, o *Operand) bool {
 	case t == F32 || t == F64:
 		return !integer
 	case isBits(t):
-		return integer || containerBits(t) == 32 && o.Imm == ImmF32 || containerBits(t) == 64 && o.Imm == ImmF64
+		return integer || t == B32 && o.Imm == ImmF32 || t == B64 && o.Imm == ImmF64
 	}
-	return integer
+	return integer && !t.Float() && t != U16x2 && t != S16x2
 }

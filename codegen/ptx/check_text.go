@@ -57,6 +57,8 @@ var kindText = [...]string{
 	kindPred: "a predicate register", kindPredPair: "a predicate register, or two as p|q", kindPredBoth: "two predicate registers as p|q",
 	kindSource: "a register or number", kindReg: "a register", kindAddress: "a register, number or address",
 	kindCond: "a predicate", kindImm: "a whole number", kindMem: "an address in brackets", kindMemMore: "an address with coordinates, in brackets",
+	kindMemTensor: "[tensor map, {as many coordinates as dimensions}]", kindTensorMemory: "a 32-bit register in brackets",
+	kindOffsets: "im2col offsets in braces", kindLanes: "4 or 8 registers in braces", kindSize: "a register or a multiple of 16",
 	kindVectorD: "registers", kindVectorS: "registers", kindVector: "registers in braces", kindVectorAny: "operands in braces",
 	kindAccumulator: "registers in braces", kindPackD: "registers in braces that make up the type", kindPackS: "registers in braces that make up the type",
 	kindDescriptor: "a 64-bit register or an address in brackets", kindLabel: "a label", kindTargets: "a .branchtargets label",
@@ -102,4 +104,23 @@ func accumulators(mods []string, t Type) int {
 		}
 	}
 	return times * per
+}
+
+// coordinates is how many a tensor copy takes: its dimensions, or the column
+// and four rows of a gather or scatter.
+//
+// Its im2col offsets are one for each dimension between the first and last; 0
+// is any number, for the w modes.
+func coordinates(mods []string) (n, offsets int) {
+	for _, m := range mods {
+		switch {
+		case len(m) == 2 && m[1] == 'd' && m[0] >= '1' && m[0] <= '5':
+			n, offsets = int(m[0]-'0'), max(int(m[0]-'0')-2, 0)
+		case m == "tile::gather4" || m == "tile::scatter4":
+			return 5, 0
+		case strings.HasPrefix(m, "im2col::"):
+			return n, 0
+		}
+	}
+	return n, offsets
 }

@@ -28,7 +28,11 @@ func (p *parser) operand() Operand {
 	case '{':
 		return p.group(OpVector, '}')
 	case '[':
-		return p.group(OpAddr, ']')
+		o := p.group(OpAddr, ']')
+		if p.acceptDot("unified") {
+			o.Member = "unified"
+		}
+		return o
 	case '!':
 		if pos := p.pos; p.peekIdent() {
 			p.next()

@@ -447,6 +447,9 @@ func (p *printer) operand(o *Operand) {
 		p.s("[")
 		p.list(o.Elems)
 		p.s("]")
+		if o.Member != "" {
+			p.s(".", string(o.Member))
+		}
 	case OpVector:
 		p.s("{")
 		p.list(o.Elems)

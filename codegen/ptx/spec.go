@@ -30,7 +30,7 @@ type operandSpec struct {
 	optional bool
 	typ      typeRule
 	count    int     // of kindVector: how many elements; 0 is any
-	values   []int64 // of kindImm: the ones allowed; nil is any
+	values   []int64 // numbers allowed; nil is any
 }
 
 // operandKind is what an operand may be.
@@ -55,6 +55,11 @@ const (
 	kindImm                      // number
 	kindMem                      // [address]
 	kindMemMore                  // [address, more]
+	kindMemTensor                // [tensor map, {coordinates}]
+	kindTensorMemory             // [32-bit register]
+	kindOffsets                  // {im2col offsets}
+	kindLanes                    // {lanes of tensor memory to leave out}
+	kindSize                     // register, or a multiple of 16
 	kindVectorD                  // registers as many as .vN says, or _
 	kindVectorS                  // registers or numbers as many as .vN says
 	kindVector                   // {registers}
@@ -81,8 +86,9 @@ type typeRule struct {
 type typeSource uint8
 
 const (
-	typeNone  typeSource = iota // not looked at
-	typeFixed                   // typ
-	typeMod                     // the instruction's type
-	typeWide                    // an integer twice as wide as the instruction's type
+	typeNone        typeSource = iota // not looked at
+	typeFixed                         // typ
+	typeMod                           // the instruction's type
+	typeAccumulator                   // the instruction's type, f16 packed
+	typeWide                          // an integer twice as wide as the instruction's type
 )

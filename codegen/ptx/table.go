@@ -17,7 +17,7 @@ import (
 // operands are, with a space between, a kind, a : and a type, and a ? where it
 // may be left out: see operandKinds. The type is t0 (the first type among the
 // modifiers; also where none is given), t1 and so on, w (an integer of twice
-// t0's width), a type by name, or * (not looked at); ^ after it lets a register
+// t0's width), acc (t0, packed if it is f16), a type by name, or * (not looked at); ^ after it lets a register
 // be wider. {4}:b32 is four registers in braces; i=1,2 is one of some numbers.
 //
 // need is the least PTX version and target, as parseNeed reads it.
@@ -55,7 +55,7 @@ func withPolicy(r row) []row {
 	r.mods = strings.Replace(r.mods, "$hint", "", 1)
 	r.operands = strings.Replace(r.operands, "policy", "", 1)
 	with.mods = strings.Replace(with.mods, "$hint", "L2::cache_hint@7.4/80", 1)
-	with.operands = strings.Replace(with.operands, "policy", "s:b64", 1)
+	with.operands = strings.Replace(with.operands, "policy", "s:u64", 1)
 	return []row{r, with}
 }
 
@@ -105,7 +105,7 @@ var operandKinds = map[string]operandKind{
 	"any": kindAny, "d": kindDest, "d|p": kindDestPair, "d||p": kindDestBoth,
 	"p": kindPred, "p|q": kindPredPair, "p||q": kindPredBoth,
 	"s": kindSource, "r": kindReg, "a": kindAddress, "q": kindCond, "i": kindImm,
-	"m": kindMem, "m+": kindMemMore, "dv": kindVectorD, "sv": kindVectorS,
+	"m": kindMem, "m+": kindMemMore, "mt": kindMemTensor, "tm": kindTensorMemory, "off": kindOffsets, "lanes": kindLanes, "size": kindSize, "dv": kindVectorD, "sv": kindVectorS,
 	"d_": kindDestSink, "_": kindSink, "dsel": kindDestSelect, "d_||p": kindDestBothSink,
 	"dpack": kindPackD, "spack": kindPackS, "acc": kindAccumulator, "vec": kindVectorAny, "desc": kindDescriptor,
 	"label": kindLabel, "targets": kindTargets, "callee": kindCallee, "list": kindList, "tail": kindCallTail,
@@ -143,6 +143,8 @@ func newTypeRule(text string) typeRule {
 	case text == "" || text == "t0":
 		r.from = typeMod
 	case text == "*":
+	case text == "acc":
+		r.from = typeAccumulator
 	case text == "w":
 		r.from = typeWide
 	case text[0] == 't' && len(text) == 2:

@@ -1,0 +1,47 @@
+package ptx
+
+import "strings"
+
+// addresses refuses 32-bit addresses where the module's have 64 bits: only
+// shared, local, constant and parameter memory are small enough for less.
+func (c *checker) addresses(in *Instruction, r *reading) {
+	if c.m.AddressSize != 64 {
+		return
+	}
+	switch in.Name {
+	case "cvta", "stacksave", "stackrestore", "alloca":
+		if r.types[0] == U32 {
+			c.errorf(in.Pos, "%s: an address has 64 bits in this module; want .u64", title(in))
+		}
+	case "mov":
+		if o := &in.Operands[len(in.Operands)-1]; o.Kind == OpSymbol && r.types[0].Bits() < 64 {
+			if v, ok := o.Decl.(*Variable); ok && v.Space == SpaceGlobal {
+				c.errorf(o.Pos, "%s: %s is at a 64-bit address; want .u64", title(in), clip(v.Name))
+			}
+		}
+	case "ld", "ldu", "st", "atom", "red", "prefetch", "discard", "applypriority":
+		c.wideBase(in)
+	default:
+		if strings.HasPrefix(in.Name, "mbarrier.") {
+			c.wideBase(in)
+		}
+	}
+}
+
+// wideBase refuses a 32-bit register as the base of a global or generic
+// address.
+func (c *checker) wideBase(in *Instruction) {
+	for _, m := range in.Mods {
+		space, _, _ := strings.Cut(m, "::")
+		switch space {
+		case "shared", "local", "const", "param":
+			return
+		}
+	}
+	for i := range in.Operands {
+		o := &in.Operands[i]
+		if o.Kind == OpAddr && o.Elems[0].Kind == OpReg && o.Elems[0].registerType().Bits() == 32 {
+			c.errorf(o.Pos, "%s: base %s has 32 bits; want a 64-bit register, or a space such as .shared", title(in), &o.Elems[0])
+		}
+	}
+}

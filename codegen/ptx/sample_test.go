@@ -1,0 +1,196 @@
+package ptx
+
+import (
+	"fmt"
+	"math/rand"
+	"strings"
+)
+
+// The module that sampled instructions stand in: registers of every type, and
+// a variable of every space.
+const sampleHead = `.version %s
+.target %s
+.address_size 64
+.global .align 128 .b8 gv[4096];
+.const .align 128 .b8 cv[4096];
+.global .texref tr;
+.global .surfref sf;
+.func none() { ret; }
+.func takes(.reg .u32 a) { ret; }
+.func (.reg .u32 r) gives() { ret; }
+.func (.reg .u32 r) both(.reg .u32 a) { ret; }
+.visible .entry k(.param .u64 p0, .param .u32 p1)
+{
+.reg .pred p<8>; .reg .b8 b8_<8>; .reg .u8 u8_<8>; .reg .s8 s8_<8>;
+.reg .b16 b16_<8>; .reg .u16 u16_<8>; .reg .s16 s16_<8>; .reg .f16 f16_<8>;
+.reg .b32 b32_<520>; .reg .u32 u32_<520>; .reg .s32 s32_<520>; .reg .f32 f32_<520>; .reg .f16x2 f16x2_<520>;
+.reg .b64 b64_<16>; .reg .u64 u64_<16>; .reg .s64 s64_<16>; .reg .f64 f64_<16>; .reg .b128 b128_<8>;
+.shared .align 128 .b8 sv[4096];
+.local .align 16 .b8 lv[64];
+L0:
+T0: .branchtargets L0, L1;
+`
+
+const sampleTail = "L1:\nret;\n}\n"
+
+// wideOnly are the instructions on addresses, which have 64 bits here.
+var wideOnly = map[string]bool{"cvta": true, "stacksave": true, "stackrestore": true, "alloca": true}
+
+// sampler makes instructions that a form allows.
+type sampler struct {
+	rng                  *rand.Rand
+	vec                  int
+	acc, coords, offsets int
+	typ                  [4]Type
+
+	callee string
+}
+
+// instruction is a random instruction of a form, for a version and target.
+// It is "" if the target has none.
+func (s *sampler) instruction(f *Spec, v Version, t Target) string {
+	var mods []string
+	for _, g := range f.groups {
+		if g.optional && s.rng.Intn(2) == 0 {
+			continue
+		}
+		var can []string
+		for _, w := range g.words {
+			if w.need.met(v, t) && !(w.text == "u32" && wideOnly[f.Name]) && w.text != "cta_group::2" {
+				can = append(can, w.text)
+			}
+		}
+		if can == nil {
+			if g.optional {
+				continue
+			}
+			return ""
+		}
+		mods = append(mods, can[s.rng.Intn(len(can))])
+	}
+	in := &Instruction{Name: f.Name, Mods: mods}
+	r := newReading(in, v, t)
+	s.callee = map[string]string{"callee tail?": "none", "callee list tail?": "takes", "list callee tail?": "gives", "list callee list tail?": "both"}[f.Operands]
+	s.vec, s.acc, s.coords, s.offsets, s.typ = r.vec, r.acc, r.coords, r.offsets, r.types
+	var ops []string
+	for i := range f.operands {
+		o := &f.operands[i]
+		if o.optional && (s.rng.Intn(2) == 0 || o.kind == kindCallTail) {
+			continue
+		}
+		ops = append(ops, s.operand(o))
+	}
+	text := strings.Join(append([]string{f.Name}, mods...), ".")
+	if ops != nil {
+		text += " " + strings.Join(ops, ", ")
+	}
+	return text + ";"
+}
+
+func (s *sampler) operand(o *operandSpec) string {
+	m := operandMatch{r: &reading{types: s.typ, vec: s.vec, acc: s.acc}}
+	t := m.typeOf(o.typ)
+	switch o.kind {
+	case kindDest, kindDestSink, kindReg, kindDestPair, kindAny:
+		return s.register(t, o.typ.wider)
+	case kindSource, kindAddress:
+		if s.rng.Intn(4) == 0 && t != NoType && immediateAgrees(t, &Operand{Kind: OpImm}) {
+			if o.values != nil {
+				return fmt.Sprint(o.values[s.rng.Intn(len(o.values))])
+			}
+			return fmt.Sprint(1 + s.rng.Intn(7))
+		}
+		return s.register(t, o.typ.wider)
+	case kindSink:
+		return "_"
+	case kindDestSelect:
+		return s.register(t, false) + ".b1"
+	case kindDestBoth, kindDestBothSink:
+		return s.register(t, false) + "|p1"
+	case kindPred:
+		return "p1"
+	case kindPredPair:
+		return []string{"p1", "p1|p2"}[s.rng.Intn(2)]
+	case kindPredBoth:
+		return "p1|p2"
+	case kindCond:
+		return []string{"p3", "!p3"}[s.rng.Intn(2)]
+	case kindSize:
+		return []string{"u32_1", "64"}[s.rng.Intn(2)]
+	case kindImm:
+		if o.values != nil {
+			return fmt.Sprint(o.values[s.rng.Intn(len(o.values))])
+		}
+		return "0"
+	}
+	return s.compound(o, t)
+}
+
+func (s *sampler) compound(o *operandSpec, t Type) string {
+	switch o.kind {
+	case kindMem:
+		return []string{"[b64_1]", "[u64_2+16]"}[s.rng.Intn(2)]
+	case kindMemMore:
+		return "[b64_1, {b32_1, b32_2}]"
+	case kindMemTensor:
+		return "[b64_1, " + s.vector(U32, s.coords, false, true) + "]"
+	case kindTensorMemory:
+		return "[u32_5]"
+	case kindOffsets:
+		return s.vector(U16, max(s.offsets, 1), false, true)
+	case kindLanes:
+		return s.vector(U32, 4, false, true)
+	case kindVectorD, kindVectorS:
+		return s.vector(t, s.vec, o.typ.wider, s.vec > 1)
+	case kindVector:
+		return s.vector(t, o.count, false, true)
+	case kindAccumulator:
+		return s.vector(t, s.acc, false, true)
+	case kindVectorAny:
+		return "{b16_1, b16_2}"
+	case kindPackD, kindPackS:
+		half := map[Type]string{B16: "u8_", B32: "b16_", B64: "b32_", B128: "b64_"}[s.typ[0]]
+		return "{" + half + "1, " + half + "2}"
+	case kindDescriptor:
+		return []string{"[b32_1]", "b64_3"}[s.rng.Intn(2)]
+	case kindLabel:
+		return "L1"
+	case kindTargets:
+		return "T0"
+	case kindCallee:
+		return s.callee
+	case kindList:
+		return "(u32_1)"
+	}
+	return "?"
+}
+
+func (s *sampler) vector(t Type, n int, wider, braces bool) string {
+	if !braces {
+		return s.register(t, wider)
+	}
+	first := s.register(t, wider)
+	prefix, _ := splitNumber(first)
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprint(prefix, i)
+	}
+	return "{" + strings.Join(all, ", ") + "}"
+}
+
+// register is a register whose type agrees with t.
+func (s *sampler) register(t Type, wider bool) string {
+	if t == NoType {
+		t = B64
+	}
+	var can []string
+	for _, r := range []Type{B8, U8, S8, B16, U16, S16, F16, B32, U32, S32, F32, F16x2, B64, U64, S64, F64, B128} {
+		if agrees(t, r, wider) {
+			can = append(can, r.String())
+		}
+	}
+	if can == nil {
+		return "none_for_" + t.String()
+	}
+	return fmt.Sprintf("%s_%d", can[s.rng.Intn(len(can))], s.rng.Intn(8))
+}
