@@ -37,6 +37,9 @@ type Options struct {
 	// each; 0 means 4 GiB.
 	MaxBytes int64
 
+	// MaxOps bounds the operations run in one tile; 0 means no bound.
+	MaxOps int
+
 	// Workspace, if not nil, gets the tensors made for the workspace.
 	Workspace func(name string, t *Tensor)
 }

@@ -375,3 +375,14 @@ func BenchmarkAttention(b *testing.B) {
 		attention(b, 4, 5, 1, 320, 320, eval.Options{})
 	}
 }
+
+func TestMaxOps(t *testing.T) {
+	p := parse(t, `
+kernel @k() {
+  for %i = 0 to 100 step 1 {
+    %x = neg %i
+  }
+}`)
+	run(t, p, eval.Options{MaxOps: 105})
+	require.ErrorContains(t, eval.Run(context.Background(), p, nil, eval.Options{MaxOps: 50}), "more than 50 operations")
+}

@@ -87,7 +87,9 @@ func (m *machine) region(r *ir.Region) error {
 
 // op runs one operation.
 func (m *machine) op(o *ir.Op) error {
-	m.role.ops++
+	if m.role.ops++; m.role.ops == m.options.MaxOps {
+		return fmt.Errorf("more than %d operations in a tile", m.options.MaxOps)
+	}
 	switch o.Code {
 	case ir.OpFor:
 		return m.loop(o)
