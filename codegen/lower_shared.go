@@ -380,8 +380,12 @@ func (l *lowering) convert(o *ir.Op) {
 	src := l.tile(o.Args[0])
 	t := o.Result().Type
 	plan := layout.Convert(src.l, t.Layout)
-	if plan.Kind < layout.Shuffles {
+	switch {
+	case plan.Kind < layout.Shuffles:
 		l.set(o.Result(), l.renumber(src, t, plan.Table))
+		return
+	case !throughMemory(plan, t):
+		l.set(o.Result(), l.packed(t, l.exchange(plan.Exchange, l.elements(src), t.Layout)))
 		return
 	}
 	buf := l.plan.buffers[o]
@@ -398,6 +402,46 @@ func (l *lowering) convert(o *ir.Op) {
 	}
 	l.set(o.Result(), l.loadAll(&ringRead{ring: buf, slot: base, l: t.Layout, value: o.Result()}))
 	l.dirty = true
+}
+
+// exchange moves elements among the lanes of each warp as the plan says: selects,
+// shuffles, selects.
+func (l *lowering) exchange(x *layout.Exchange, src []*simt.Value, to *layout.Layout) []*simt.Value {
+	b := l.b
+	lane := l.index(append(slices.Clone(x.Lane[:]), x.Warp...), true)
+	out := make([]*simt.Value, 0, to.Registers())
+	for _, c := range x.Copies {
+		regs := l.selectStages(x.Pre, slices.Clone(src[c*x.SourceRegisters:][:x.SourceRegisters]))
+		rounds := make([]*simt.Value, len(x.Rounds))
+		for i, r := range x.Rounds {
+			v := regs[r.From]
+			if !x.Identity() || r.Lane != 0 {
+				v = b.Shfl(simt.Idx, v, b.Xor(lane, b.Const32(r.Lane)), 32)
+			}
+			rounds[i] = v
+		}
+		slots := make([]*simt.Value, len(x.Results))
+		for k, i := range x.Results {
+			slots[k] = rounds[i]
+		}
+		out = append(out, l.selectStages(x.Post, slots)[:x.Registers]...)
+	}
+	return out
+}
+
+// selectStages exchanges values between register numbers in some threads.
+func (l *lowering) selectStages(stages []layout.Select, regs []*simt.Value) []*simt.Value {
+	b := l.b
+	for _, s := range stages {
+		odd := b.And(b.Popc(b.And(l.tid(), b.Const32(s.Threads))), b.Const32(1))
+		p := b.Cmp(simt.NE, odd, b.Const32(0))
+		next := make([]*simt.Value, len(regs))
+		for j := range regs {
+			next[j] = b.Select(p, regs[j^s.Xor], regs[j])
+		}
+		regs = next
+	}
+	return regs
 }
 
 // reduce folds registers, then lanes by butterflies, then warps through shared

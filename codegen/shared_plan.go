@@ -186,7 +186,7 @@ func (p *planner) place(u *ringUse) error {
 // convert gives a conversion through shared memory its scratch space.
 func (p *planner) convert(o *ir.Op) {
 	from, to := o.Args[0].Type, o.Result().Type
-	if layout.Convert(from.Layout, to.Layout).Kind < layout.Shuffles {
+	if !throughMemory(layout.Convert(from.Layout, to.Layout), to) {
 		return
 	}
 	order := rowMajor(len(to.Shape))
@@ -200,6 +200,18 @@ func (p *planner) convert(o *ir.Op) {
 		return
 	}
 	p.scratch(o, &buffer{shared: s, size: s.Size(), depth: 1, align: s.Align()})
+}
+
+// throughMemory tells whether a conversion goes through shared memory: when it must,
+// and when shuffles would be more than the stores, loads and two barriers it takes.
+func throughMemory(p layout.Plan, t ir.Type) bool {
+	if p.Kind != layout.Shuffles {
+		return p.Kind == layout.Memory
+	}
+	if t.Elem.Bits() != 32 {
+		return true
+	}
+	return p.Exchange.Shuffles(32)+p.Exchange.Selects() > 2*t.Layout.Registers()+8
 }
 
 // contiguousAxis is the axis along which a thread's registers run.
