@@ -130,3 +130,27 @@ func TestReplaceUses(t *testing.T) {
 	require.Len(t, k.Uses()[s.ID], 2)
 	require.NoError(t, ir.VerifyKernel(k))
 }
+
+// TestElementwiseMethods checks that each method makes its operation, with
+// operands that fit themselves to each other.
+func TestElementwiseMethods(t *testing.T) {
+	b := ir.NewKernel("k")
+	v, s := b.Full(ir.TileOf(ir.I32, 4, 8), 3), b.Int(2)
+	row := b.Full(ir.TileOf(ir.I32, 8), 1)
+	for code, f := range map[ir.Opcode]func(x, y *ir.Value) *ir.Value{
+		ir.OpAdd: b.Add, ir.OpSub: b.Sub, ir.OpMul: b.Mul, ir.OpDiv: b.Div, ir.OpRem: b.Rem, ir.OpMin: b.Min, ir.OpMax: b.Max,
+		ir.OpAnd: b.And, ir.OpOr: b.Or, ir.OpXor: b.Xor, ir.OpShl: b.Shl, ir.OpShr: b.Shr, ir.OpUshr: b.Ushr,
+	} {
+		for _, r := range []*ir.Value{f(v, s), f(s, v), f(v, b.Expand(row, 0)), f(v, b.Rows(row, 4))} {
+			require.Equal(t, code, r.Def.Code)
+			require.Equal(t, "<4x8xi32>", r.Type.String())
+		}
+	}
+	require.Equal(t, ir.OpDiv, b.CeilDiv(s, 64).Def.Code)
+	require.Equal(t, int64(-1<<62), b.Const64(ir.I64, -1<<62).Def.Int)
+	more := ir.BuildAt(b.Kernel(), b.Kernel().Body)
+	more.AssumeRange(more.Scalar("n", ir.I32), 0, 7)
+	require.NoError(t, more.Err())
+	_, err := b.Finish()
+	require.NoError(t, err)
+}

@@ -95,3 +95,11 @@ func TestExprText(t *testing.T) {
 		require.Equal(t, want, x.String())
 	}
 }
+
+func TestExprEqual(t *testing.T) {
+	m := ir.Sym("M")
+	require.True(t, m.CeilDiv(ir.Lit(64)).Equal(ir.Sym("M").CeilDiv(ir.Lit(64))))
+	require.False(t, m.CeilDiv(ir.Lit(64)).Equal(m.Div(ir.Lit(64))))
+	require.False(t, m.Plus(ir.Lit(1)).Equal(m.Plus(ir.Lit(2))))
+	require.False(t, m.Equal(ir.Sym("N")))
+}

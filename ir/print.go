@@ -1,7 +1,6 @@
 package ir
 
 import (
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -34,12 +33,6 @@ func (k *Kernel) String() string {
 	w := &printer{}
 	w.kernel(k)
 	return w.finish()
-}
-
-// Print writes the textual form.
-func Print(w io.Writer, p *Program) error {
-	_, err := io.WriteString(w, p.String())
-	return err
 }
 
 // finish puts the definitions of the layouts before the text.
@@ -258,7 +251,7 @@ func (w *printer) loopHeader(o *Op) {
 		return "%<none>"
 	}
 	var params []*Value
-	if len(o.Regions) > 0 {
+	if len(o.Regions) > 0 && o.Regions[0] != nil {
 		params = o.Regions[0].Params
 	}
 	param := func(i int) string {
@@ -360,7 +353,7 @@ func (w *printer) regions(o *Op) {
 // isEmpty reports whether a region is an understood yield alone.
 func isEmpty(r *Region) bool {
 	y := r.Yield()
-	return len(r.Ops) == 1 && y != nil && len(y.Args) == 0 && !y.Sched.Set
+	return y != nil && len(r.Ops) == 1 && len(y.Args) == 0 && !y.Sched.Set
 }
 
 func (w *printer) role(o *Op, i int) string {

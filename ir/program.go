@@ -217,6 +217,9 @@ func (o *Op) Result() *Value {
 
 // Yield returns the region's last operation if it is a yield, nil otherwise.
 func (r *Region) Yield() *Op {
+	if r == nil {
+		return nil
+	}
 	if n := len(r.Ops); n > 0 && r.Ops[n-1].Code == OpYield {
 		return r.Ops[n-1]
 	}
