@@ -1,12 +1,17 @@
 package simt
 
+import (
+	"cmp"
+	"slices"
+)
+
 // Most pointers and offsets that reducing addresses may carry through a loop: each takes
 // two registers for the whole loop, which a loop full of fragments does not have.
 const reducePointers = 8
 
 // ReduceAddresses replaces addresses in loops that rise by the same amount
 // each round by carried values that are bumped once a round. Addresses that
-// differ by a constant share one. Loops where that would not save
+// differ by a constant share one, and those at equal distances follow from one. Loops where that would not save
 // instructions stay as they are.
 //
 // It takes the 32-bit arithmetic under a widening (Sext, Zext, MulWide,
@@ -57,6 +62,7 @@ type loopAddresses struct {
 type addressUse struct {
 	in   *Instr
 	arg  int
+	top  int // the body's instruction that holds it
 	at   affine
 	base *Value // start without its constant part
 	off  int32  // the constant part and the instruction's offset
@@ -70,7 +76,10 @@ func (u *addressUse) offset() int {
 }
 
 func (r *reducer) loop(loop *Instr) []*Instr {
-	uses := addressesIn(loop.Body, nil)
+	var uses []addressUse
+	for i, in := range loop.Body.Instrs {
+		uses = addressesIn(in, i, uses)
+	}
 	if len(uses) == 0 {
 		return nil
 	}
@@ -90,27 +99,105 @@ func (r *reducer) loop(loop *Instr) []*Instr {
 			kept = append(kept, u)
 		}
 	}
-	if len(kept) == 0 || !l.pays(kept) {
+	if len(kept) == 0 {
 		return nil
 	}
-	l.carry(kept)
+	pointers := l.group(kept)
+	if !l.pays(kept, pointers) {
+		return nil
+	}
+	l.carry(pointers)
 	return l.b.block.Instrs
 }
 
-// addressesIn finds the address operands of a loop's body, without those of
-// loops within.
-func addressesIn(b *Block, uses []addressUse) []addressUse {
-	if b == nil {
-		return uses
+// pointer is an address that several uses share up to constants.
+type pointer struct {
+	base, step *Value
+	uses       []addressUse
+	same       poly     // of base: what is the same in all threads
+	after      *pointer // the pointer this one is a fixed distance from, or nil
+	ahead      poly     // that distance
+}
+
+// group puts uses that differ by constants together, and chains pointers that
+// lie at equal distances, as the rows of a tile do: one of them is carried,
+// the next is computed from it, and so on, which takes no more instructions
+// and far fewer registers.
+func (l *loopAddresses) group(uses []addressUse) []*pointer {
+	type id struct{ base, step *Value }
+	at := map[id]*pointer{}
+	var all []*pointer
+	for _, u := range uses {
+		i := id{u.base, u.at.step}
+		if at[i] == nil {
+			at[i] = &pointer{base: u.base, step: u.at.step}
+			all = append(all, at[i])
+		}
+		at[i].uses = append(at[i].uses, u)
 	}
-	for _, in := range b.Instrs {
-		switch in.Op {
-		case OpLd, OpSt, OpAtom, OpRed, OpLdMatrix, OpStMatrix, OpPrefetch:
-			uses = append(uses, addressUse{in: in})
-		case OpCpAsync:
-			uses = append(uses, addressUse{in: in}, addressUse{in: in, arg: 1})
-		case OpIf:
-			uses = addressesIn(in.Else, addressesIn(in.Body, uses))
+	for _, p := range all {
+		slices.SortStableFunc(p.uses, func(a, b addressUse) int { return cmp.Compare(a.top, b.top) })
+	}
+	l.chain(all)
+	return all
+}
+
+// chain links pointers to the one before where at most two distances occur.
+func (l *loopAddresses) chain(all []*pointer) {
+	ps := polys{zeros: &l.b.zeros, memo: map[*Value]poly{}}
+	type cluster struct {
+		rest poly
+		step *Value
+		in   []*pointer
+	}
+	var clusters []*cluster
+	for _, p := range all {
+		if p.base.Type != Ptr {
+			continue
+		}
+		same, rest := ps.of(p.base).split()
+		p.same = same
+		i := slices.IndexFunc(clusters, func(c *cluster) bool { return c.step == p.step && c.rest.equal(rest) })
+		if i < 0 {
+			i = len(clusters)
+			clusters = append(clusters, &cluster{rest: rest, step: p.step})
+		}
+		clusters[i].in = append(clusters[i].in, p)
+	}
+	for _, c := range clusters {
+		slices.SortStableFunc(c.in, func(a, b *pointer) int { return cmp.Compare(a.uses[0].top, b.uses[0].top) })
+		var distances []poly
+		for i := 1; i < len(c.in); i++ {
+			d := c.in[i].same.plus(c.in[i-1].same, -1)
+			if !slices.ContainsFunc(distances, d.equal) {
+				distances = append(distances, d)
+			}
+		}
+		if len(c.in) < 3 || len(distances) > 2 {
+			continue
+		}
+		for i := 1; i < len(c.in); i++ {
+			c.in[i].after, c.in[i].ahead = c.in[i-1], c.in[i].same.plus(c.in[i-1].same, -1)
+		}
+	}
+}
+
+// addressesIn finds the address operands of an instruction of a loop's body,
+// number top, and of branches, but not of loops within.
+func addressesIn(in *Instr, top int, uses []addressUse) []addressUse {
+	switch in.Op {
+	case OpLd, OpSt, OpAtom, OpRed, OpLdMatrix, OpStMatrix, OpPrefetch:
+		return append(uses, addressUse{in: in, top: top})
+	case OpCpAsync:
+		return append(uses, addressUse{in: in, top: top}, addressUse{in: in, arg: 1, top: top})
+	case OpIf:
+		for _, b := range []*Block{in.Body, in.Else} {
+			if b == nil {
+				continue
+			}
+			for _, i := range b.Instrs {
+				uses = addressesIn(i, top, uses)
+			}
 		}
 	}
 	return uses
@@ -257,23 +344,21 @@ func (l *loopAddresses) productSum(x, y, z affine, mul func(x, y *Value) *Value)
 	return l.sum(p, z.step), true
 }
 
-// pays tells whether carrying the addresses takes fewer instructions a round
-// than computing them.
-func (l *loopAddresses) pays(uses []addressUse) bool {
-	type pointer struct{ base, step *Value }
-	groups := map[pointer]bool{}
-	cost := 0
-	for _, u := range uses {
-		p := pointer{u.base, u.at.step}
-		if !groups[p] {
-			groups[p] = true
-			cost += weight(u.base.Type)
+// pays tells whether carrying the pointers takes fewer instructions a round
+// than computing the addresses, or as many and fewer registers.
+func (l *loopAddresses) pays(uses []addressUse, pointers []*pointer) bool {
+	cost, carried := 0, 0
+	for _, p := range pointers {
+		cost += weight(p.base.Type)
+		if p.after == nil {
+			carried++
 		}
 	}
-	if len(groups) > reducePointers {
+	if carried > reducePointers {
 		return false
 	}
-	return cost < l.saved(uses)
+	saved := l.saved(uses)
+	return cost < saved || cost == saved && carried < len(pointers)
 }
 
 // weight is how many instructions an addition takes.
@@ -335,23 +420,43 @@ func countUses(b *Block, n map[*Value]int) {
 }
 
 // carry adds the carried pointers to the loop and makes the uses use them.
-func (l *loopAddresses) carry(uses []addressUse) {
-	type pointer struct{ base, step *Value }
-	params := map[pointer]*Value{}
-	for _, u := range uses {
-		id := pointer{u.base, u.at.step}
-		p, ok := params[id]
-		if !ok {
-			p = l.param(u.base, u.at.step)
-			params[id] = p
-		}
-		u.in.Args[u.arg] = p
-		if u.in.Op == OpCpAsync && u.arg == 1 {
-			u.in.Imm = int64(u.in.CpAsyncBytes()) | int64(u.off)<<8
+func (l *loopAddresses) carry(pointers []*pointer) {
+	at := map[*pointer]*Value{}
+	before := map[int][]*Instr{} // additions to insert before the body's instructions
+	slices.SortStableFunc(pointers, func(a, b *pointer) int { return cmp.Compare(a.uses[0].top, b.uses[0].top) })
+	for _, p := range pointers {
+		if p.after == nil {
+			at[p] = l.param(p.base, p.step)
 		} else {
-			u.in.Offset = u.off
+			add := l.add(at[p.after], p.ahead.build(l.b))
+			at[p] = add.Results[0]
+			before[p.uses[0].top] = append(before[p.uses[0].top], add)
+		}
+		for _, u := range p.uses {
+			u.in.Args[u.arg] = at[p]
+			if u.in.Op == OpCpAsync && u.arg == 1 {
+				u.in.Imm = int64(u.in.CpAsyncBytes()) | int64(u.off)<<8
+			} else {
+				u.in.Offset = u.off
+			}
 		}
 	}
+	body := l.loop.Body
+	out := make([]*Instr, 0, len(body.Instrs)+len(pointers))
+	for i, in := range body.Instrs {
+		out = append(append(out, before[i]...), in)
+	}
+	body.Instrs = out
+}
+
+// add is p + step, an instruction in no block yet.
+func (l *loopAddresses) add(p, step *Value) *Instr {
+	in := l.k.newInstr()
+	in.Op, in.Type = OpAdd, p.Type
+	in.Args = l.k.copyList([]*Value{p, step})
+	in.Results = l.k.list(1)
+	in.Results[0] = l.k.newValue(p.Type, in, 0)
+	return in
 }
 
 // param adds a carried value that starts at start and rises by step.
@@ -363,11 +468,7 @@ func (l *loopAddresses) param(start, step *Value) *Value {
 	loop.Args = append(loop.Args[:len(loop.Args):len(loop.Args)], start)
 	res := k.newValue(start.Type, loop, len(loop.Results))
 	loop.Results = append(loop.Results[:len(loop.Results):len(loop.Results)], res)
-	add := k.newInstr()
-	add.Op, add.Type = OpAdd, start.Type
-	add.Args = k.copyList([]*Value{p, step})
-	add.Results = k.list(1)
-	add.Results[0] = k.newValue(start.Type, add, 0)
+	add := l.add(p, step)
 	loop.Body.Instrs = append(loop.Body.Instrs, add)
 	loop.Body.Yield = append(loop.Body.Yield[:len(loop.Body.Yield):len(loop.Body.Yield)], add.Results[0])
 	return p

@@ -10,6 +10,7 @@ type Pass struct {
 // Passes is the clean-up in its order.
 var Passes = []Pass{
 	{"simplify", "fold constants and give equal computations one value, now that loops and branches are known", Simplify},
+	{"dead", "remove what nobody uses: the passes that follow weigh uses", RemoveDead},
 	{"address", "split addresses in loops into what stays and what moves, and bump one pointer a round for what moves", ReduceAddresses},
 	{"hoist", "move what a loop computes alike in every round before it", Hoist},
 	{"simplify", "merge what the passes before made equal", Simplify},
