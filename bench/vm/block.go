@@ -16,9 +16,11 @@ type block struct {
 	warps []*warp
 	ended int // warps that have finished
 
-	shared     []byte
-	sharedBase uint32
-	bars       [16]barrier
+	shared      []byte
+	sharedBase  uint32
+	bars        [16]barrier
+	cluster     barrier
+	clusterDone [warpSize]uint32 // lanes, by warp, that have arrived and not waited yet
 
 	turn     bool // it may touch what all blocks share
 	wantTurn bool

@@ -64,7 +64,7 @@ func (b *block) start(order int64) {
 	b.id = l.blockID(order)
 	b.turn, b.polled, b.idle, b.ended = false, false, 0, 0
 	b.faults = faultList{most: l.dev.opt.MaxFaults}
-	b.bars = [16]barrier{}
+	b.bars, b.cluster, b.clusterDone = [16]barrier{}, barrier{}, [warpSize]uint32{}
 	clear(b.shared)
 	b.pick = newRNG(l.dev.opt.Seed, uint64(order))
 	b.startChecks()
@@ -81,6 +81,7 @@ func (b *block) start(order int64) {
 		}
 		w.enter(w.base)
 		w.async.reset()
+		w.meetings, w.lastPoll = w.meetings[:0], nil
 		w.setMode()
 	}
 	b.counts.blocks++

@@ -41,12 +41,16 @@ type inst struct {
 	flow flow
 	next *inst // what a wrapper (guard, masked destination) runs
 
-	jump *jump
-	mem  *memOp
-	list []operand // vector operands: destinations, then sources
-	mma  *mmaOp
-	coll *collective
-	call *callSite
+	jump  *jump
+	mem   *memOp
+	list  []operand // vector operands: destinations, then sources
+	mma   *mmaOp
+	coll  *collective
+	bar   *barrierOp
+	copy  *copyOp
+	atom  *atomOp
+	fence *fenceOp
+	call  *callSite
 
 	uses, defs []int32 // every register read and written, as unified slots
 	rule       undefinedRule

@@ -39,20 +39,23 @@ type kernel struct {
 }
 
 // loadModule places a module's variables and decodes its kernels.
-func loadModule(d *Device, tree *ptx.Module, gpu *target.GPU) (m *module, err error) {
-	m = &module{
+func loadModule(d *Device, tree *ptx.Module, gpu *target.GPU) (*module, error) {
+	m := &module{
 		dev: d, src: tree, gpu: gpu,
 		files: map[int32]string{}, globals: map[*ptx.Variable]*allocation{}, byName: map[string]*ptx.Variable{},
 		kernels: map[string]*kernel{}, funcs: map[string]*ptx.Function{},
 	}
-	defer func() {
-		if err != nil {
-			m.free()
-			m = nil
-		}
-	}()
+	if err := m.load(); err != nil {
+		m.free()
+		return nil, err
+	}
+	return m, nil
+}
+
+func (m *module) load() error {
+	tree := m.src
 	if tree.AddressSize != 64 {
-		return nil, m.errorf(ptx.Pos{}, "address size %d: the virtual machine has 64-bit addresses", tree.AddressSize)
+		return m.errorf(ptx.Pos{}, "address size %d: the virtual machine has 64-bit addresses", tree.AddressSize)
 	}
 	if len(tree.Targets) > 0 {
 		m.info.Target = tree.Targets[0]
@@ -67,14 +70,14 @@ func loadModule(d *Device, tree *ptx.Module, gpu *target.GPU) (m *module, err er
 			}
 		case *ptx.Variable:
 			if err := m.place(decl); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
 	for _, decl := range tree.Decls {
 		if v, ok := decl.(*ptx.Variable); ok && v.Init != nil {
 			if err := m.initialise(v); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
@@ -85,12 +88,12 @@ func loadModule(d *Device, tree *ptx.Module, gpu *target.GPU) (m *module, err er
 		}
 		k, err := m.kernel(f)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		m.kernels[f.Name] = k
 		m.info.Kernels = append(m.info.Kernels, k.info())
 	}
-	return m, nil
+	return nil
 }
 
 func (m *module) errorf(pos ptx.Pos, format string, args ...any) error {

@@ -1,7 +1,5 @@
 package vm
 
-import "math/bits"
-
 // undefinedRule says how an instruction's results depend on undefined bits of
 // its operands.
 type undefinedRule uint8
@@ -27,6 +25,10 @@ const (
 	ruleConvert
 	ruleLoad
 	ruleStore
+	ruleMatrix
+	ruleLoadMatrix
+	ruleStoreMatrix
+	ruleAsyncCopy
 )
 
 type undefinedBits struct{}
@@ -58,24 +60,32 @@ type sharedUndefined struct{}
 type raceState struct{}
 type clock struct{}
 type warpClock struct{}
-type asyncCopies struct{}
 
-func (a *asyncCopies) reset()          {}
 func (b *block) buildChecks()          {}
 func (b *block) startChecks()          {}
 func (b *block) orderBarrier(*barrier) {}
 func (b *block) landLate() bool        { return false }
-func (w *warp) forceCollective() bool  { return false }
 func (b *block) stuck() bool           { return true }
 
-func (r *reduction) deliver(...any) {}
-
-type mmaOp struct{}
-type collective struct{}
 type callSite struct{}
 
 func (w *warp) results(fr *frame, m uint32) {}
-func (bar *barrier) deliver(fr *frame, mask uint32, in *inst) {
-	_ = bits.Len(0)
+
+func (b *block) arriveClock(bar *barrier, w *warp, in *inst, lanes uint32) {}
+func (w *warp) orderLanes(lanes uint32)                                    {}
+func (w *warp) collectiveDefined(in *inst, g *gathered, lanes uint32)      {}
+func (w *warp) checkOperand(in *inst, k class, slot int32, lanes uint32)   {}
+
+type asyncMark struct{}
+
+func (w *warp) markInFlight(c *inFlight)                                     {}
+func (w *warp) markLanded(c *inFlight, lanes uint32)                         {}
+func (b *block) readGlobal(dst []byte, a *allocation, off int64)             { copy(dst, a.data[off:]) }
+func (w *warp) checkOperands(in *inst, lanes uint32)                         {}
+func (b *block) atomicShared(w *warp, in *inst, lane int, off uint64, n int) {}
+func (b *block) atomicGlobal(w *warp, in *inst, lane int, a *allocation, off int64, n int) []byte {
+	return a.data[off:]
 }
-func (b *block) deadlock() {}
+func (w *warp) orderFence(in *inst, lanes uint32) {}
+func (d *decoder) bulk()                          { d.refuse("the virtual machine does not execute it yet") }
+func (d *decoder) asyncArrive()                   { d.refuse("the virtual machine does not execute it yet") }

@@ -23,17 +23,19 @@ type warp struct {
 	executed int64  // instructions
 	limit    int64  // of executed, for now
 
-	b      *block
-	index  int
-	tally  *tally
-	paths  []path // that are not current
-	undefs int    // registers with undefined lanes in the current frame
+	b        *block
+	index    int
+	tally    *tally
+	paths    []path // that are not current
+	meetings []*meeting
+	undefs   int // registers with undefined lanes in the current frame
 
 	base   *frame   // the kernel's own
 	joins  []*join  // free
 	frames []*frame // free
 
 	tid   [3]lanes32
+	tiles *tiles
 	async asyncCopies
 	clock warpClock
 
@@ -60,6 +62,7 @@ type wait struct {
 	id    uint32 // barrier
 	addr  uint32 // mbarrier
 	phase uint32
+	meet  *meeting
 }
 
 type waitKind uint8

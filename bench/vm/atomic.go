@@ -1,0 +1,375 @@
+package vm
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/ptx"
+	"github.com/kgen-dev/kgen/ir/num"
+)
+
+func init() {
+	decoders["atom"] = func(d *decoder) { d.atomic(true) }
+	decoders["red"] = func(d *decoder) { d.atomic(false) }
+	for _, op := range []string{"membar", "fence"} {
+		decoders[op] = func(d *decoder) { d.fence(op) }
+	}
+}
+
+// atomOp is what an atomic operation does to memory.
+type atomOp struct {
+	mem  *memOp
+	f    laneFn // of old value and operands; the new value
+	cas  bool
+	b, c []operand // operands, by vector element
+}
+
+// atomic is atom, which returns the old value, and red, which does not.
+func (d *decoder) atomic(returns bool) {
+	if d.has("async") {
+		d.refuse("the virtual machine does not execute it yet")
+	}
+	m := d.newMem(d.space())
+	m.order = relaxed
+	d.ordering(m)
+	if m.order == weak {
+		m.order = relaxed
+	}
+	if m.space == ptx.SpaceGeneric {
+		m.space = d.space() // a scope may stand before it
+	}
+	op := d.take("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec")
+	if op == "" {
+		d.refuse("want an operation such as .add")
+	}
+	noftz := d.has("noftz")
+	policy := d.cacheHints()
+	n := d.vector()
+	t := d.typ()
+	least := 2
+	if returns {
+		least++
+	}
+	if op == "cas" {
+		least++
+	}
+	most := least
+	if policy {
+		most++
+	}
+	ops := d.operands(least, most)
+	in := d.new(kindControl)
+	in.ctl = atom
+	a := &atomOp{mem: m, cas: op == "cas"}
+	in.atom = a
+	in.mem = m
+	m.size = t.Size()
+	if returns {
+		e := elements(&ops[0])
+		if len(e) != n {
+			d.refuse("%d registers: want %d", len(e), n)
+		}
+		m.data = make([]operand, n)
+		for i := range e {
+			o := d.destination(in, &m.data[i].slot, &e[i], t, exact)
+			m.data[i].k, m.data[i].bits = o.k, o.bits
+		}
+		ops = ops[1:]
+	}
+	d.memory(in, m, &ops[0])
+	bind := func(o *ptx.Operand) []operand {
+		e := elements(o)
+		if len(e) != n {
+			d.refuse("%d values: want %d", len(e), n)
+		}
+		list := make([]operand, n)
+		for i := range e {
+			x := d.source(in, &list[i].slot, &e[i], t, exact)
+			list[i].k, list[i].bits = x.k, x.bits
+		}
+		return list
+	}
+	a.b = bind(&ops[1])
+	if a.cas {
+		a.c = bind(&ops[2])
+	}
+	a.f = d.atomicFunction(op, t, m.space, noftz)
+	d.emit(in)
+}
+
+// atomicFunction is the new value from the old one and the operands.
+func (d *decoder) atomicFunction(op string, t ptx.Type, space ptx.Space, noftz bool) laneFn {
+	switch op {
+	case "exch":
+		return func(_, b, _ uint64) uint64 { return b }
+	case "cas":
+		return func(old, b, c uint64) uint64 {
+			if old == b {
+				return c
+			}
+			return old
+		}
+	case "inc":
+		return func(old, b, _ uint64) uint64 {
+			if old >= b {
+				return 0
+			}
+			return old + 1
+		}
+	case "dec":
+		return func(old, b, _ uint64) uint64 {
+			if old == 0 || old > b {
+				return b
+			}
+			return old - 1
+		}
+	}
+	if ft, ok := floatOf(t); ok {
+		switch op {
+		case "add":
+			// PTX: f32 sums in global memory flush subnormals.
+			return arithmetic("add", ft, floatMode{round: num.Even, ftz: t == ptx.F32 && space == ptx.SpaceGlobal && !noftz})
+		case "min", "max":
+			return extreme(op == "max", ft, floatMode{})
+		}
+		d.refuse("no .%s of .%s", op, t)
+	}
+	return reducing(op, t)
+}
+
+// atom runs an atomic operation lane by lane, in order.
+func atom(w *warp, in *inst) {
+	m := w.condition(in)
+	if m == 0 {
+		w.pc++
+		return
+	}
+	a := in.atom
+	if a.mem.space != ptx.SpaceShared && !w.b.mayShare() {
+		w.retry(stopTurn)
+		return
+	}
+	if w.undefs > 0 {
+		w.checkOperands(in, m)
+	}
+	saved := w.mask
+	w.mask = m
+	var addr lanes64
+	w.addresses(a.mem, &addr)
+	changed := false
+	for l := m; l != 0; l &= l - 1 {
+		i := firstLane(l)
+		if w.atomicLane(in, a, i, addr[i]) {
+			changed = true
+		}
+	}
+	w.countAtomic(a, &addr, m)
+	w.mask = saved
+	w.pc++
+	if !changed {
+		w.poll(in)
+	} else if a.mem.space != ptx.SpaceShared {
+		w.b.touched()
+	}
+}
+
+// atomicLane runs one lane's operation; it says whether memory changed.
+func (w *warp) atomicLane(in *inst, a *atomOp, i int, addr uint64) (changed bool) {
+	size := a.mem.size * len(a.b)
+	space := a.mem.space
+	if space == ptx.SpaceGeneric {
+		switch space = spaceOf(addr); space {
+		case ptx.SpaceShared:
+			addr -= sharedWindow
+		case ptx.SpaceLocal:
+			addr -= localWindow
+		}
+	}
+	if addr&uint64(size-1) != 0 {
+		w.faultAt(bench.MisalignedAddress, in, i, &addr, space.String(), "%s address %#x: want a multiple of %d", space, addr, size)
+		return false
+	}
+	var p []byte
+	switch space {
+	case ptx.SpaceShared:
+		off := addr - uint64(w.b.sharedBase)
+		if off > uint64(len(w.b.shared)) || uint64(len(w.b.shared))-off < uint64(size) {
+			var all lanes64
+			all[i] = addr
+			w.outOfShared(in, &all, size, 1<<i)
+			return false
+		}
+		p = w.b.shared[off:]
+		w.b.atomicShared(w, in, i, off, size)
+	case ptx.SpaceLocal:
+		if p = w.localBytes(in, i, addr, size); p == nil {
+			return false
+		}
+	default:
+		al, off := w.globalBytes(in, i, addr, size, true)
+		if al == nil {
+			return false
+		}
+		p = w.b.atomicGlobal(w, in, i, al, off, size)
+	}
+	for e := range a.b {
+		q := p[e*a.mem.size:]
+		old := readElement(q, a.mem.size)
+		var c uint64
+		b := w.element(&a.b[e], i)
+		if a.c != nil {
+			c = w.element(&a.c[e], i)
+		}
+		v := a.f(old, b, c)
+		if v != old {
+			writeElement(q, a.mem.size, v)
+			changed = true
+		}
+		if e < len(a.mem.data) {
+			put(w, &a.mem.data[e], false, i, old)
+		}
+	}
+	return changed
+}
+
+// element is a register's value in a lane.
+func (w *warp) element(o *operand, i int) uint64 {
+	if o.k == class64 {
+		return w.q[o.slot][i]
+	}
+	return uint64(w.r[o.slot][i])
+}
+
+func readElement(p []byte, size int) uint64 {
+	switch size {
+	case 1:
+		return uint64(p[0])
+	case 2:
+		return uint64(binary.LittleEndian.Uint16(p))
+	case 4:
+		return uint64(binary.LittleEndian.Uint32(p))
+	}
+	return binary.LittleEndian.Uint64(p)
+}
+
+func writeElement(p []byte, size int, v uint64) {
+	switch size {
+	case 1:
+		p[0] = byte(v)
+	case 2:
+		binary.LittleEndian.PutUint16(p, uint16(v))
+	case 4:
+		binary.LittleEndian.PutUint32(p, uint32(v))
+	default:
+		binary.LittleEndian.PutUint64(p, v)
+	}
+}
+
+// countAtomic counts an atomic operation.
+func (w *warp) countAtomic(a *atomOp, addr *lanes64, lanes uint32) {
+	c := &w.b.counts
+	n := popcount(lanes)
+	size := a.mem.size * len(a.b)
+	c.atomics += n
+	if a.mem.space != ptx.SpaceShared {
+		w.count(addr, size, lanes, a.mem, &c.global.Atomics)
+		return
+	}
+	// Operations on one bank go one after the other, also those on one word.
+	var banks [32]int64
+	most := int64(0)
+	for l := lanes; l != 0; l &= l - 1 {
+		k := addr[firstLane(l)] >> 2 & 31
+		banks[k]++
+		most = max(most, banks[k])
+	}
+	s := &c.shared.Atomics
+	s.Requests++
+	s.Bytes += n * int64(size)
+	s.Wavefronts += most
+	s.Ideal += int64(math.Ceil(float64(n) * float64(size) / 128))
+}
+
+// fence is membar and fence.
+func (d *decoder) fence(op string) {
+	f := &fenceOp{order: sequential, scope: scopeSystem}
+	switch {
+	case op == "membar":
+		f.scope = d.scopeOf(scopeSystem)
+		if d.has("proxy") {
+			f.proxy = d.take("alias", "async", "async.global")
+		}
+	case d.has("proxy"):
+		d.proxyFence(f)
+	case d.has("mbarrier_init"):
+		d.has("release")
+		d.scopeOf(scopeCluster)
+		f.order = weak
+	default:
+		switch d.take("sc", "acq_rel", "acquire", "release") {
+		case "acq_rel":
+			f.order = acquireRelease
+		case "acquire":
+			f.order = acquire
+		case "release":
+			f.order = release
+		}
+		d.take("sync_restrict::shared::cta", "sync_restrict::shared::cluster")
+		f.scope = d.scopeOf(scopeSystem)
+	}
+	in := d.new(kindMasked)
+	if f.address {
+		ops := d.operands(2, 2)
+		in.mem = d.newMem(ptx.SpaceGeneric)
+		d.memory(in, in.mem, &ops[0])
+	} else {
+		d.operands(0, 0)
+	}
+	in.fence = f
+	in.fn[modeFull] = fence
+	d.emit(in)
+	d.p.counter[d.src.PC] = countFence
+}
+
+// fenceOp is what a fence orders.
+type fenceOp struct {
+	order   order
+	scope   scope
+	proxy   string // "async", "alias", "tensormap", or ""
+	global  bool   // of the async proxy: global memory
+	shared  bool
+	address bool // it names what it acquires
+}
+
+func (d *decoder) proxyFence(f *fenceOp) {
+	f.order = weak
+	switch w := d.take("alias", "async", "tensormap::generic", "async::generic"); w {
+	case "alias":
+		f.proxy = "alias"
+	case "async":
+		f.proxy = "async"
+		switch d.take("global", "shared::cta", "shared::cluster") {
+		case "global":
+			f.global = true
+		case "":
+			f.global, f.shared = true, true
+		default:
+			f.shared = true
+		}
+	case "tensormap::generic":
+		f.proxy = "tensormap"
+		f.address = d.take("acquire", "release") == "acquire"
+		d.scopeOf(scopeGPU)
+	case "async::generic":
+		f.proxy = "async"
+		f.global, f.shared = true, true
+		d.take("acquire", "release")
+		d.take("sync_restrict::shared::cta", "sync_restrict::shared::cluster")
+		d.scopeOf(scopeCluster)
+	default:
+		d.refuse("want a proxy")
+	}
+}
+
+func fence(w *warp, in *inst) { w.orderFence(in, w.mask) }

@@ -1,0 +1,299 @@
+package vm
+
+import (
+	"strings"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/ptx"
+)
+
+func init() {
+	decoders["bar"] = func(d *decoder) { d.barrier(true) }
+	decoders["barrier"] = func(d *decoder) { d.barrier(d.has("aligned")) }
+}
+
+// barrierOp is what a barrier instruction does.
+type barrierOp struct {
+	id, count int32 // slots of operands
+	counted   bool
+	arrive    bool // does not wait
+	aligned   bool
+	red       string // "popc", "and", "or"
+	pred      int32  // source predicate of a reduction
+}
+
+func (d *decoder) barrier(aligned bool) {
+	if d.has("warp") {
+		d.warpSync()
+		return
+	}
+	if d.has("cluster") {
+		d.clusterBarrier(aligned)
+		return
+	}
+	d.has("cta")
+	op := &barrierOp{aligned: aligned}
+	switch d.take("sync", "arrive", "red") {
+	case "arrive":
+		op.arrive = true
+	case "red":
+		op.red = d.take("popc", "and", "or")
+		d.typ()
+	}
+	ops := d.operands(1, 4)
+	in := d.new(kindControl)
+	in.ctl = bar
+	in.bar = op
+	if op.red != "" {
+		switch {
+		case len(ops) < 3:
+			d.refuse("%d operands: want 3 or 4", len(ops))
+		case op.red == "popc":
+			d.destination(in, &in.d, &ops[0], ptx.U32, exact)
+		default:
+			d.predicateDestination(in, &in.d, &ops[0])
+		}
+		in.neg = d.predicate(in, &op.pred, &ops[len(ops)-1])
+		ops = ops[1 : len(ops)-1]
+	}
+	if len(ops) > 2 || op.arrive && len(ops) != 2 {
+		d.refuse("%d operands", len(d.src.Operands))
+	}
+	d.source(in, &op.id, &ops[0], ptx.U32, exact)
+	if ops[0].Kind == ptx.OpImm && ops[0].Value > 15 {
+		d.refuse("barrier %d: want 0 to 15", int64(ops[0].Value))
+	}
+	d.bind(&op.count, d.constant(class32, 0))
+	if len(ops) == 2 {
+		op.counted = true
+		d.source(in, &op.count, &ops[1], ptx.U32, exact)
+	}
+	d.emit(in)
+	d.p.counter[d.src.PC] = countBarrier
+}
+
+// clusterBarrier is barrier.cluster; a block is its whole cluster here.
+func (d *decoder) clusterBarrier(bool) {
+	what := d.take("arrive", "wait")
+	d.take("release", "relaxed", "acquire")
+	d.has("aligned")
+	d.operands(0, 0)
+	in := d.new(kindControl)
+	in.bar = &barrierOp{aligned: true, arrive: what == "arrive"}
+	in.ctl = clusterBar
+	d.emit(in)
+	d.p.counter[d.src.PC] = countBarrier
+}
+
+// bar is bar.sync, bar.arrive and bar.red.
+func bar(w *warp, in *inst) {
+	m := w.condition(in)
+	if m == 0 {
+		w.pc++
+		return
+	}
+	b, op := w.b, in.bar
+	lead := firstLane(m)
+	id := w.r[op.id][lead]
+	if w.undefs > 0 {
+		w.checkOperand(in, class32, op.id, m)
+	}
+	for l := m; l != 0; l &= l - 1 {
+		if i := firstLane(l); w.r[op.id][i] != id {
+			w.splitBarrier(in, m, id)
+			return
+		}
+	}
+	if id > 15 {
+		w.fault(bench.BarrierDivergence, in, lead, "barrier %d: want 0 to 15", id)
+		w.pc++
+		return
+	}
+	bar := &b.bars[id]
+	arrived := m
+	if op.aligned {
+		arrived = w.live
+		if missing := w.live &^ m; missing != 0 {
+			w.fault(bench.BarrierDivergence, in, lead, "barrier %d: lanes %08x of the warp are here, lanes %08x are not", id, m, missing)
+		}
+	}
+	bar.waiting = true
+	if op.counted {
+		bar.need = int(w.r[op.count][lead])
+	}
+	if op.aligned {
+		bar.threads += warpSize
+	} else {
+		bar.threads += lanesOf(arrived)
+	}
+	bar.arrived[w.index] |= arrived
+	if op.red != "" {
+		bar.reduce(w.p[op.pred]^in.neg, m)
+	}
+	b.arriveClock(bar, w, in, m)
+	w.pc++
+	if !op.arrive {
+		if rest := w.mask &^ m; rest != 0 {
+			w.paths = append(w.paths, path{pc: w.pc, mask: rest, fr: w.fr, join: w.join})
+			w.mask = m
+		}
+		w.park(wait{kind: waitBarrier, in: in, id: id})
+	}
+	if b.complete(bar) {
+		b.releaseBarrier(id)
+	}
+}
+
+// splitBarrier sends the lanes of one barrier there and lets the rest come
+// again by themselves.
+func (w *warp) splitBarrier(in *inst, m, id uint32) {
+	var rest uint32
+	for l := m; l != 0; l &= l - 1 {
+		if i := firstLane(l); w.r[in.bar.id][i] != id {
+			rest |= 1 << i
+		}
+	}
+	w.paths = append(w.paths, path{pc: w.pc, mask: rest, fr: w.fr, join: w.join})
+	w.mask &^= rest
+	w.setMode()
+}
+
+// reduce adds the predicates of lanes that arrive.
+func (bar *barrier) reduce(p, lanes uint32) {
+	if !bar.red.used {
+		bar.red = reduction{used: true, and: true}
+	}
+	bar.red.count += uint32(lanesOf(p & lanes))
+	bar.red.and = bar.red.and && p&lanes == lanes
+	bar.red.or = bar.red.or || p&lanes != 0
+}
+
+// deliver writes a reduction's result to lanes that waited.
+func (bar *barrier) deliver(fr *frame, lanes uint32, in *inst) {
+	op := in.bar
+	if op.red == "" || in.d < 0 {
+		return
+	}
+	if op.red == "popc" {
+		for l := lanes; l != 0; l &= l - 1 {
+			fr.r[in.d][firstLane(l)] = bar.red.count
+		}
+		return
+	}
+	yes := bar.red.and
+	if op.red == "or" {
+		yes = bar.red.or
+	}
+	fr.p[in.d] &^= lanes
+	if yes {
+		fr.p[in.d] |= lanes
+	}
+}
+
+// warpSync is bar.warp.sync: a collective that orders memory.
+func (d *decoder) warpSync() {
+	d.has("sync")
+	ops := d.operands(1, 1)
+	in, c := d.newCollective(func(*gathered) {})
+	d.source(in, &c.members, &ops[0], ptx.B32, exact)
+	c.orders = true
+	d.emit(in)
+}
+
+func clusterBar(w *warp, in *inst) {
+	m := w.condition(in)
+	if m == 0 {
+		w.pc++
+		return
+	}
+	b := w.b
+	bar := &b.cluster
+	if in.bar.arrive {
+		bar.waiting = true
+		bar.arrived[w.index] |= m
+		b.arriveClock(bar, w, in, m)
+		w.pc++
+		if b.complete(bar) {
+			b.releaseCluster()
+		}
+		return
+	}
+	// Lanes whose phase is over go on, the rest wait.
+	if b.clusterDone[w.index]&m == m {
+		b.clusterDone[w.index] &^= m
+		w.pc++
+		return
+	}
+	w.pc++
+	if rest := w.mask &^ m; rest != 0 {
+		w.paths = append(w.paths, path{pc: w.pc, mask: rest, fr: w.fr, join: w.join})
+		w.mask = m
+	}
+	w.park(wait{kind: waitCluster, in: in})
+}
+
+// releaseCluster ends a phase of the cluster's barrier.
+func (b *block) releaseCluster() {
+	bar := &b.cluster
+	b.orderBarrier(bar)
+	for i, w := range b.warps {
+		b.clusterDone[i] |= bar.arrived[i]
+		for j := range w.paths {
+			p := &w.paths[j]
+			if p.wait.kind == waitCluster && p.mask&^b.clusterDone[i] == 0 {
+				b.clusterDone[i] &^= p.mask
+				p.wait = wait{}
+			}
+		}
+	}
+	*bar = barrier{}
+}
+
+// deadlock reports that no thread of the block can go on: one report for each
+// place where threads wait.
+func (b *block) deadlock() {
+	var all []string
+	for _, w := range b.warps {
+		for i := range w.paths {
+			if p := &w.paths[i]; p.wait.in != nil {
+				text := w.describeWait(p)
+				if len(all) == 0 || all[len(all)-1] != text {
+					all = append(all, text)
+				}
+			}
+		}
+	}
+	if b.blamed() {
+		return // what was reported before caused it
+	}
+	for _, w := range b.warps {
+		for i := range w.paths {
+			p := &w.paths[i]
+			in := p.wait.in
+			if in == nil {
+				in = &p.fr.prog.code[p.pc]
+			}
+			w.fr = p.fr
+			if len(all) > 8 {
+				all = append(all[:8], "...")
+			}
+			w.fault(bench.Deadlock, in, firstLane(p.mask), "no thread of the block can go on: %s", strings.Join(all, "; "))
+			return
+		}
+		if w.mask != 0 {
+			w.fault(bench.Deadlock, &w.code[w.pc], firstLane(w.mask), "the warp polls and nothing changes any more")
+			return
+		}
+	}
+}
+
+// blamed says whether a fault was reported that may leave threads waiting.
+func (b *block) blamed() bool {
+	for _, f := range b.faults.list {
+		switch f.Class {
+		case bench.BarrierDivergence, bench.DivergentCollective, bench.MbarrierMisuse:
+			return true
+		}
+	}
+	return false
+}

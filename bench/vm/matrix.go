@@ -1,0 +1,211 @@
+package vm
+
+import (
+	"github.com/kgen-dev/kgen/codegen/ptx"
+)
+
+func init() {
+	decoders["ldmatrix"] = (*decoder).ldmatrix
+	decoders["stmatrix"] = (*decoder).stmatrix
+	decoders["movmatrix"] = (*decoder).movmatrix
+}
+
+// matrixOp takes the modifiers of ldmatrix and stmatrix: 8x8 matrices of 16-bit
+// elements.
+func (d *decoder) matrixOp() (n int, trans bool) {
+	if !d.has("sync") || !d.has("aligned") || !d.has("m8n8") {
+		d.refuse("want .sync.aligned.m8n8")
+	}
+	switch d.take("x1", "x2", "x4") {
+	case "x1":
+		n = 1
+	case "x2":
+		n = 2
+	case "x4":
+		n = 4
+	default:
+		d.refuse("want .x1, .x2 or .x4")
+	}
+	trans = d.has("trans")
+	if s := d.space(); s != ptx.SpaceShared && s != ptx.SpaceGeneric {
+		d.refuse("want shared memory")
+	}
+	if t := d.typ(); t != ptx.B16 {
+		d.refuse("type .%s: want .b16", t)
+	}
+	return n, trans
+}
+
+func (d *decoder) ldmatrix() {
+	n, trans := d.matrixOp()
+	ops := d.operands(2, 2)
+	in := d.new(kindMasked)
+	in.mem = d.newMem(d.matrixSpace())
+	in.mem.size = 16
+	d.memory(in, in.mem, &ops[1])
+	in.list = d.matrixRegisters(in, &ops[0], n, true)
+	in.fn[modeFull] = ldmatrix
+	if trans {
+		in.imm = 1
+	}
+	in.rule = ruleLoadMatrix
+	d.emit(in)
+}
+
+func (d *decoder) stmatrix() {
+	n, trans := d.matrixOp()
+	ops := d.operands(2, 2)
+	in := d.new(kindMasked)
+	in.mem = d.newMem(d.matrixSpace())
+	in.mem.size = 16
+	d.memory(in, in.mem, &ops[0])
+	in.list = d.matrixRegisters(in, &ops[1], n, false)
+	in.fn[modeFull] = stmatrix
+	if trans {
+		in.imm = 1
+	}
+	in.rule = ruleStoreMatrix
+	d.emit(in)
+}
+
+// matrixSpace is shared, or generic where the instruction names none.
+func (d *decoder) matrixSpace() ptx.Space {
+	for _, w := range d.words {
+		if w == "shared" || w == "shared::cta" {
+			return ptx.SpaceShared
+		}
+	}
+	return ptx.SpaceGeneric
+}
+
+func (d *decoder) matrixRegisters(in *inst, o *ptx.Operand, n int, dst bool) []operand {
+	e := elements(o)
+	if len(e) != n {
+		d.refuse("%d registers: want %d", len(e), n)
+	}
+	list := make([]operand, n)
+	for i := range e {
+		if dst {
+			d.destination(in, &list[i].slot, &e[i], ptx.B32, exact)
+		} else {
+			d.source(in, &list[i].slot, &e[i], ptx.B32, exact)
+		}
+	}
+	return list
+}
+
+// rows are the offsets of the matrices' rows, whose addresses the first lanes
+// give: row r of matrix j is lane 8*j + r's. ok is the lanes whose rows lie in
+// shared memory.
+func (w *warp) rows(in *inst, off *lanes64) (ok uint32) {
+	m := in.mem
+	w.addresses(m, off)
+	lanes := allLanes >> (warpSize - 8*len(in.list))
+	if m.space == ptx.SpaceGeneric {
+		for i := range off {
+			off[i] -= sharedWindow
+		}
+	}
+	saved := w.mask
+	w.mask &= lanes
+	ok = w.sharedOffsets(in, off, 16, "shared")
+	w.mask = saved
+	return ok
+}
+
+func ldmatrix(w *warp, in *inst) {
+	if !w.together(in) {
+		return
+	}
+	var off lanes64
+	ok := w.rows(in, &off)
+	w.countShared(in.mem, &off, 16, ok, &w.b.counts.shared.Matrix)
+	mem := w.b.shared
+	for j := range in.list {
+		if in.list[j].slot < 0 {
+			continue
+		}
+		d := &w.r[in.list[j].slot]
+		var row [8][]byte
+		for r := range row {
+			row[r] = zeroRow[:]
+			if ok>>(8*j+r)&1 != 0 {
+				row[r] = mem[off[8*j+r]:][:16]
+			}
+		}
+		if in.imm == 0 {
+			for r := range row {
+				p := (*[16]byte)(row[r])
+				d[4*r] = *at[uint32](p[0:])
+				d[4*r+1] = *at[uint32](p[4:])
+				d[4*r+2] = *at[uint32](p[8:])
+				d[4*r+3] = *at[uint32](p[12:])
+			}
+			continue
+		}
+		for lane := range d {
+			g, t := lane>>2, lane&3
+			d[lane] = uint32(*at[uint16](row[2*t][2*g:])) | uint32(*at[uint16](row[2*t+1][2*g:]))<<16
+		}
+	}
+}
+
+var zeroRow [16]byte // read only
+
+func stmatrix(w *warp, in *inst) {
+	if !w.together(in) {
+		return
+	}
+	var off lanes64
+	ok := w.rows(in, &off)
+	w.countShared(in.mem, &off, 16, ok, &w.b.counts.shared.Matrix)
+	mem := w.b.shared
+	for j := range in.list {
+		v := &w.r[in.list[j].slot]
+		for r := range 8 {
+			if ok>>(8*j+r)&1 == 0 {
+				continue
+			}
+			p := mem[off[8*j+r]:][:16]
+			for t := range 4 {
+				if in.imm == 0 {
+					*at[uint32](p[4*t:]) = v[4*r+t]
+					continue
+				}
+				// Column r of the registers' matrix: its rows 2t and 2t+1.
+				*at[uint16](p[4*t:]) = transposed(v, r, 2*t)
+				*at[uint16](p[4*t+2:]) = transposed(v, r, 2*t+1)
+			}
+		}
+	}
+}
+
+// transposed is the element in row c, column k of a fragment: a lane holds two
+// neighbouring columns of one row.
+func transposed(v *lanes32, k, c int) uint16 { return uint16(v[4*c+k>>1] >> (16 * (k & 1))) }
+
+// movmatrix transposes a fragment.
+func (d *decoder) movmatrix() {
+	if !d.has("sync") || !d.has("aligned") || !d.has("m8n8") || !d.has("trans") {
+		d.refuse("want .sync.aligned.m8n8.trans")
+	}
+	d.typ()
+	ops := d.operands(2, 2)
+	in := d.new(kindMasked)
+	d.destination(in, &in.d, &ops[0], ptx.B32, exact)
+	d.source(in, &in.a, &ops[1], ptx.B32, exact)
+	in.fn[modeFull] = func(w *warp, in *inst) {
+		if !w.together(in) {
+			return
+		}
+		a := w.r[in.a]
+		d := &w.r[in.d]
+		for lane := range d {
+			g, t := lane>>2, lane&3
+			lo := uint16(a[4*(2*t)+g>>1] >> (16 * (g & 1)))
+			hi := uint16(a[4*(2*t+1)+g>>1] >> (16 * (g & 1)))
+			d[lane] = uint32(lo) | uint32(hi)<<16
+		}
+	}
+	d.emit(in)
+}
