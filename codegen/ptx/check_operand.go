@@ -109,7 +109,7 @@ func (m *operandMatch) fitsCompound(s *operandSpec, o *Operand) bool {
 	case kindMemTensor:
 		return o.Kind == OpAddr && len(o.Elems) == 2 && m.vector(&coordinateSpec, &o.Elems[1], m.r.coords)
 	case kindTensorMemory:
-		return o.Kind == OpAddr && len(o.Elems) == 1 && m.register(&coordinateSpec, &o.Elems[0])
+		return o.Kind == OpAddr && len(o.Elems) == 1 && m.register(s, &o.Elems[0])
 	case kindOffsets:
 		return o.Kind == OpVector && (m.r.offsets == 0 || len(o.Elems) == m.r.offsets)
 	case kindLanes:
@@ -126,7 +126,7 @@ func (m *operandMatch) fitsCompound(s *operandSpec, o *Operand) bool {
 		return m.packed(s, o)
 	case kindDescriptor:
 		return o.Kind == OpReg && o.registerType().Bits() == 64 ||
-			o.Kind == OpAddr && len(o.Elems) == 1 && m.register(&coordinateSpec, &o.Elems[0])
+			o.Kind == OpAddr && len(o.Elems) == 1 && m.register(s, &o.Elems[0])
 	case kindLabel:
 		return o.Kind == OpLabel
 	case kindTargets:
@@ -205,7 +205,7 @@ func (m *operandMatch) register(s *operandSpec, o *Operand) bool {
 	if t == NoType {
 		return isAddressType(have)
 	}
-	return agrees(t, have, s.typ.wider)
+	return agrees(t, have, s.typ.wider) && (!s.typ.plain || isBits(have))
 }
 
 // isAddressType says whether a register may hold an address.
@@ -230,9 +230,17 @@ func (m *operandMatch) immediate(s *operandSpec, o *Operand) bool {
 // allows says whether a number is one of those that a spec lists.
 func (s *operandSpec) allows(o *Operand) bool {
 	if s.kind == kindSize {
-		return o.Value%16 == 0
+		return o.Value%uint64(s.multiple()) == 0
 	}
 	return s.values == nil || slices.Contains(s.values, int64(o.Value))
+}
+
+// multiple is what a size must be a multiple of.
+func (s *operandSpec) multiple() int64 {
+	if s.values != nil {
+		return s.values[0]
+	}
+	return 16
 }
 
 // base is the first part of an address.

@@ -58,7 +58,7 @@ var kindText = [...]string{
 	kindSource: "a register or number", kindReg: "a register", kindAddress: "a register, number or address",
 	kindCond: "a predicate", kindImm: "a whole number", kindMem: "an address in brackets", kindMemMore: "an address with coordinates, in brackets",
 	kindMemTensor: "[tensor map, {as many coordinates as dimensions}]", kindTensorMemory: "a 32-bit register in brackets",
-	kindOffsets: "im2col offsets in braces", kindLanes: "4 or 8 registers in braces", kindSize: "a register or a multiple of 16",
+	kindOffsets: "im2col offsets in braces", kindLanes: "4 or 8 registers in braces",
 	kindVectorD: "registers", kindVectorS: "registers", kindVector: "registers in braces", kindVectorAny: "operands in braces",
 	kindAccumulator: "registers in braces", kindPackD: "registers in braces that make up the type", kindPackS: "registers in braces that make up the type",
 	kindDescriptor: "a 64-bit register or an address in brackets", kindLabel: "a label", kindTargets: "a .branchtargets label",
@@ -66,6 +66,9 @@ var kindText = [...]string{
 }
 
 func (s *operandSpec) String() string {
+	if s.kind == kindSize {
+		return fmt.Sprintf("a register or a multiple of %d", s.multiple())
+	}
 	if s.values == nil {
 		return kindText[s.kind]
 	}

@@ -33,6 +33,7 @@ var namedNeeds = map[string]string{
 	"mxf4":       "8.6/100a,103a,110a",
 	"nvf4":       "8.7/100a,103a,110a",
 	"scale":      "8.6/100a,103a,110a",
+	"scaled":     "8.6/100a&8.8/100f",
 	"block":      "8.8/100f,110f",
 	"rs":         "8.7/100a,103a",
 	"sm90a":      "8.0/90a",

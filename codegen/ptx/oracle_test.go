@@ -3,6 +3,7 @@ package ptx
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand"
 	"os"
@@ -54,6 +55,9 @@ func judge(t *testing.T, tool string, v Version, target Target, lines []string) 
 		if err == nil {
 			return verdict
 		}
+		if bytes.Contains(out, []byte("(C7600)")) {
+			return verdict // out of registers: past all checks
+		}
 		before := strings.Join(verdict, "")
 		for _, m := range ptxasLine.FindAllSubmatch(out, -1) {
 			n, _ := strconv.Atoi(string(m[1]))
@@ -61,12 +65,19 @@ func judge(t *testing.T, tool string, v Version, target Target, lines []string) 
 				verdict[i] = string(m[3])
 			}
 		}
-		if bytes.Contains(out, []byte("(C7600)")) {
-			return verdict // out of registers: past all checks
+		if strings.Join(verdict, "") != before {
+			continue
 		}
-		if strings.Join(verdict, "") == before {
-			t.Fatalf("ptxas for %s stops without a line:\n%s", target, regexp.MustCompile(`(?m)^ptxas info.*\n`).ReplaceAll(out, nil))
+		// It fails, or crashes, without saying where: find the line.
+		exit, ok := errors.AsType[*exec.ExitError](err)
+		switch {
+		case len(lines) > 1:
+			half := len(lines) / 2
+			return append(judge(t, tool, v, target, lines[:half]), judge(t, tool, v, target, lines[half:])...)
+		case ok && !exit.Exited():
+			return []string{""} // a crash is no verdict
 		}
+		return []string{string(bytes.TrimSpace(out))}
 	}
 	return verdict
 }
@@ -84,6 +95,10 @@ var oracleTargets = []string{"sm_75", "sm_80", "sm_89", "sm_90a", "sm_100a", "sm
 // instruction.
 var knownDifferences = []*regexp.Regexp{
 	// Operands of textures and surfaces are looked at by number alone.
+	// The back end has a complaint of its own about the layout.
+	regexp.MustCompile(`^tcgen05\.ld\.red\.`),
+	// It wants to know how many registers there are to give.
+	regexp.MustCompile(`^setmaxnreg\.`),
 	// The number of threads is looked at where it is used.
 	regexp.MustCompile(`^bar(rier)?\..* [1-9]`),
 	regexp.MustCompile(`^(tex|tld4|txq|suld|sust|sured|suq)\.`),
@@ -131,7 +146,7 @@ func TestTableAgainstPtxas(t *testing.T) {
 		tt, _ := ParseTarget(target)
 		lines := samples[tt]
 		for len(lines) > 0 {
-			n := min(len(lines), 400)
+			n := min(len(lines), 200)
 			for i, complaint := range judge(t, tool, v, tt, lines[:n]) {
 				if complaint != "" && !known(lines[i]) {
 					t.Errorf("ptxas for %s refuses: %s\n\t%s", tt, lines[i], complaint)

@@ -44,6 +44,7 @@ type sampler struct {
 	typ                  [4]Type
 
 	callee string
+	plain  bool
 }
 
 // instruction is a random instruction of a form, for a version and target.
@@ -90,6 +91,7 @@ func (s *sampler) instruction(f *Spec, v Version, t Target) string {
 func (s *sampler) operand(o *operandSpec) string {
 	m := operandMatch{r: &reading{types: s.typ, vec: s.vec, acc: s.acc}}
 	t := m.typeOf(o.typ)
+	s.plain = o.typ.plain
 	switch o.kind {
 	case kindDest, kindDestSink, kindReg, kindDestPair, kindAny:
 		return s.register(t, o.typ.wider)
@@ -116,7 +118,7 @@ func (s *sampler) operand(o *operandSpec) string {
 	case kindCond:
 		return []string{"p3", "!p3"}[s.rng.Intn(2)]
 	case kindSize:
-		return []string{"u32_1", "64"}[s.rng.Intn(2)]
+		return []string{s.register(t, false), "64"}[s.rng.Intn(2)]
 	case kindImm:
 		if o.values != nil {
 			return fmt.Sprint(o.values[s.rng.Intn(len(o.values))])
@@ -135,7 +137,7 @@ func (s *sampler) compound(o *operandSpec, t Type) string {
 	case kindMemTensor:
 		return "[b64_1, " + s.vector(U32, s.coords, false, true) + "]"
 	case kindTensorMemory:
-		return "[u32_5]"
+		return "[" + s.register(t, false) + "]"
 	case kindOffsets:
 		return s.vector(U16, max(s.offsets, 1), false, true)
 	case kindLanes:
@@ -152,7 +154,7 @@ func (s *sampler) compound(o *operandSpec, t Type) string {
 		half := map[Type]string{B16: "u8_", B32: "b16_", B64: "b32_", B128: "b64_"}[s.typ[0]]
 		return "{" + half + "1, " + half + "2}"
 	case kindDescriptor:
-		return []string{"[b32_1]", "b64_3"}[s.rng.Intn(2)]
+		return []string{"[b32_1]", "s64_3"}[s.rng.Intn(2)]
 	case kindLabel:
 		return "L1"
 	case kindTargets:
@@ -181,11 +183,11 @@ func (s *sampler) vector(t Type, n int, wider, braces bool) string {
 // register is a register whose type agrees with t.
 func (s *sampler) register(t Type, wider bool) string {
 	if t == NoType {
-		t = B64
+		t = U64 // an address
 	}
 	var can []string
 	for _, r := range []Type{B8, U8, S8, B16, U16, S16, F16, B32, U32, S32, F32, F16x2, B64, U64, S64, F64, B128} {
-		if agrees(t, r, wider) {
+		if agrees(t, r, wider) && (!s.plain || isBits(r)) {
 			can = append(can, r.String())
 		}
 	}

@@ -81,6 +81,7 @@ type typeRule struct {
 	typ   Type // of typeFixed
 	index int8 // of typeMod: the instruction's nth type
 	wider bool // a register may have more bits than the type
+	plain bool // a register must be of untyped bits
 }
 
 type typeSource uint8

@@ -18,7 +18,7 @@ import (
 // may be left out: see operandKinds. The type is t0 (the first type among the
 // modifiers; also where none is given), t1 and so on, w (an integer of twice
 // t0's width), acc (t0, packed if it is f16), a type by name, or * (not looked at); ^ after it lets a register
-// be wider. {4}:b32 is four registers in braces; i=1,2 is one of some numbers.
+// be wider, ! wants one of untyped bits. {4}:b32 is four registers in braces; i=1,2 is one of some numbers.
 //
 // need is the least PTX version and target, as parseNeed reads it.
 type row struct {
@@ -138,7 +138,8 @@ func newOperandSpec(text string) operandSpec {
 
 func newTypeRule(text string) typeRule {
 	text, wider := strings.CutSuffix(text, "^")
-	r := typeRule{wider: wider}
+	text, plain := strings.CutSuffix(text, "!")
+	r := typeRule{wider: wider, plain: plain}
 	switch {
 	case text == "" || text == "t0":
 		r.from = typeMod

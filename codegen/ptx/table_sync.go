@@ -57,10 +57,10 @@ var asyncRows = []row{
 	{"cp.reduce.async.bulk.tensor", "$dim global shared::cta add|min|max|inc|dec|and|or|xor tile? bulk_group $hint", "mt m policy", PipeAsync, "8.0/90"},
 	{"cp.reduce.async.bulk.tensor", "3d|4d|5d global shared::cta add|min|max|inc|dec|and|or|xor im2col_no_offs bulk_group $hint", "mt m policy", PipeAsync, "8.0/90"},
 
-	{"tensormap.replace", "tile global_address global|shared::cta? b1024 b64", "m s:t1", PipeALU, "tensormap"},
-	{"tensormap.replace", "tile rank global|shared::cta? b1024 b32", "m s:t1", PipeALU, "tensormap"},
-	{"tensormap.replace", "tile box_dim|global_dim|element_stride global|shared::cta? b1024 b32", "m i s:t1", PipeALU, "tensormap"},
-	{"tensormap.replace", "tile global_stride global|shared::cta? b1024 b64", "m i s:t1", PipeALU, "tensormap"},
+	{"tensormap.replace", "tile global_address global|shared::cta? b1024 b64", "m s:u64", PipeALU, "tensormap"},
+	{"tensormap.replace", "tile rank global|shared::cta? b1024 b32", "m s:u32", PipeALU, "tensormap"},
+	{"tensormap.replace", "tile box_dim|global_dim|element_stride global|shared::cta? b1024 b32", "m i s:u32", PipeALU, "tensormap"},
+	{"tensormap.replace", "tile global_stride global|shared::cta? b1024 b64", "m i s:u64", PipeALU, "tensormap"},
 	{"tensormap.replace", "tile elemtype|interleave_layout|swizzle_mode|swizzle_atomicity@blackwell|fill_mode global|shared::cta? b1024 b32", "m i", PipeALU, "tensormap"},
 	{"tensormap.cp_fenceproxy", "global shared::cta tensormap::generic release $scope sync aligned", "m m i=128", PipeAsync, "8.3/90"},
 }
