@@ -28,7 +28,8 @@ type lowering struct {
 	counters map[*ir.Value]counter
 	plan     *sharedPlan
 	users    users
-	dirty    bool // shared memory was accessed since the last barrier
+	in       *ir.Region // being lowered
+	dirty    bool       // shared memory was accessed since the last barrier
 	err      error
 }
 
@@ -64,6 +65,9 @@ func (l *lowering) fail(o *ir.Op, format string, args ...any) {
 
 // region lowers a region's operations up to its yield and returns that.
 func (l *lowering) region(r *ir.Region) *ir.Op {
+	outer := l.in
+	l.in = r
+	defer func() { l.in = outer }()
 	for _, o := range r.Ops {
 		if l.err != nil {
 			return nil
@@ -97,6 +101,7 @@ func (l *lowering) op(o *ir.Op) {
 	case ir.OpReduce:
 		l.reduce(o)
 	case ir.OpRing:
+		l.enter(l.plan.buffers[o.Result()])
 	case ir.OpCopy:
 		l.copy(o)
 	case ir.OpCommit:

@@ -191,15 +191,20 @@ func (l *lowering) read(o *ir.Op) {
 	ring := l.plan.buffers[o.Args[0]]
 	r := &ringRead{ring: ring, slot: l.slotAddress(ring, o.Args[1]), l: o.Result().Type.Layout, value: o.Result()}
 	l.reads[o.Result()] = r
-	if !l.dotsOnly(o.Result()) {
+	if !l.dotsHere(o.Result(), l.in) {
 		l.tiles[o.Result()] = l.loadAll(r)
+		l.dirty = true
 	}
 }
 
-// dotsOnly tells whether only dots use v, perhaps transposed.
-func (l *lowering) dotsOnly(v *ir.Value) bool {
+// dotsHere tells whether only dots of the region r itself use v, perhaps
+// transposed: then the buffer is still there when they load from it.
+func (l *lowering) dotsHere(v *ir.Value, r *ir.Region) bool {
 	for _, u := range l.users[v] {
-		if u.Code == ir.OpTranspose && l.dotsOnly(u.Result()) {
+		if !slices.Contains(r.Ops, u) {
+			return false
+		}
+		if u.Code == ir.OpTranspose && l.dotsHere(u.Result(), r) {
 			continue
 		}
 		if u.Code != ir.OpDot {
@@ -207,6 +212,14 @@ func (l *lowering) dotsOnly(v *ir.Value) bool {
 		}
 	}
 	return true
+}
+
+// enter makes a ring usable: where it takes the place of a buffer that warps may
+// still be reading, they meet first.
+func (l *lowering) enter(ring *buffer) {
+	if ring.reuses && l.dirty {
+		l.barrier()
+	}
 }
 
 // piece is some of a read's registers, loaded by one instruction.

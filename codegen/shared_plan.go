@@ -25,6 +25,7 @@ type buffer struct {
 	align       int
 	first, last int // numbers of operations
 	offset      int
+	reuses      bool // lies where an earlier buffer lay
 }
 
 func (b *buffer) bytes() int { return b.size * b.depth }
@@ -266,5 +267,10 @@ func (p *planner) allocate() {
 		placed = append(placed, b)
 		p.plan.size = max(p.plan.size, b.offset+b.bytes())
 		p.plan.align = max(p.plan.align, b.align)
+	}
+	for _, b := range placed {
+		for _, o := range placed {
+			b.reuses = b.reuses || o.last < b.first && o.offset < b.offset+b.bytes() && b.offset < o.offset+o.bytes()
+		}
 	}
 }
