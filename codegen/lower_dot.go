@@ -68,7 +68,7 @@ func (l *lowering) dotOperand(o *ir.Op, i, kAxis, step int) *dotOperand {
 		d.regs, d.pack = slices.Clone(f.regs), f.pack
 		if d.tf32 {
 			for i, x := range d.regs {
-				d.regs[i] = l.b.CvtTF32(x, simt.F32)
+				d.regs[i] = l.b.CvtTF32(x, simt.I32)
 			}
 		}
 		return d
@@ -101,7 +101,7 @@ func (d *dotOperand) fetch(k int) {
 	for _, p := range d.pieces[k] {
 		for i, v := range p.load() {
 			if d.tf32 {
-				v = d.l.b.CvtTF32(v, simt.F32)
+				v = d.l.b.CvtTF32(v, simt.I32)
 			}
 			d.regs[p.registers[i]/d.pack] = v
 		}
