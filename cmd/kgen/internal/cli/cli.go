@@ -33,9 +33,11 @@ type app struct {
 // commands lists every command in the order that help shows them.
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
+		a.tuneCommand(),
 		a.emitCommand(),
 		a.compileCommand(),
 		a.runCommand(),
+		a.rooflineCommand(),
 		a.kernelsCommand(),
 		a.gpusCommand(),
 		a.doctorCommand(),

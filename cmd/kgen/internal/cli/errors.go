@@ -69,6 +69,9 @@ func flagError(c *cobra.Command, err error) error {
 	if errors.Is(err, pflag.ErrHelp) {
 		return err
 	}
+	if words := c.Flags().Args(); len(words) > 0 && c.HasSubCommands() {
+		return unknownCommand(c, words[0]) // whose flags these may be
+	}
 	var unknown *pflag.NotExistError
 	var invalid *pflag.InvalidValueError
 	switch {
@@ -109,13 +112,17 @@ func (a *app) subcommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
+	return unknownCommand(c, args[0])
+}
+
+func unknownCommand(c *cobra.Command, name string) error {
 	var names []string
 	for _, sub := range c.Commands() {
 		if sub.IsAvailableCommand() {
 			names = append(names, sub.Name())
 		}
 	}
-	return usagef("unknown command %q for %s%s", args[0], c.CommandPath(), didYouMean(args[0], names))
+	return usagef("unknown command %q for %s%s", name, c.CommandPath(), didYouMean(name, names))
 }
 
 // positional checks a command's arguments against their names, the last of

@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestWriteFile(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "a")
+	require.NoError(t, writeFile(file, []byte("one")))
+	require.NoError(t, writeFile(file, []byte("two")))
+	require.Equal(t, "two", string(must(os.ReadFile(file))))
+
+	link := filepath.Join(dir, "link")
+	require.NoError(t, os.Symlink(file, link))
+	require.NoError(t, writeFile(link, []byte("three")))
+	require.Equal(t, "three", string(must(os.ReadFile(file))), "a link is followed, not replaced")
+
+	require.Equal(t, exitUsage, exitCode(writeFile(dir, nil)))
+	require.Equal(t, exitUsage, exitCode(writeFile(filepath.Join(dir, "no", "b"), nil)))
+	require.Error(t, writeFile(filepath.Join(file, "b"), nil))
+
+	entries := must(os.ReadDir(dir))
+	require.Len(t, entries, 2, "nothing is left behind")
+}
+
+// Where the folder cannot be written to, the machine is at fault and nothing
+// is left.
+func TestWriteFileRefused(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root writes everywhere")
+	}
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o500))
+	require.Equal(t, exitFailed, exitCode(writeFile(filepath.Join(dir, "a"), nil)))
+	require.Empty(t, must(os.ReadDir(dir)))
+}
+
+func TestParseBlocks(t *testing.T) {
+	require.Equal(t, [][3]uint32{{0}, {17}, {3, 2}, {1, 2, 3}}, must(parseBlocks("0, 17,3:2,1:2:3")))
+	require.Nil(t, must(parseBlocks("")))
+	for _, bad := range []string{",", "0,", "a", "1:2:3:4", "-1", "4294967296", "1,1:0", "1:", strings.Repeat(":", 9)} {
+		_, err := parseBlocks(bad)
+		require.Error(t, err, bad)
+	}
+}

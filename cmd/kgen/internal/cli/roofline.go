@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/kernels/family"
+	"github.com/kgen-dev/kgen/roofline"
+	"github.com/kgen-dev/kgen/roofline/measured"
+	"github.com/kgen-dev/kgen/roofline/plot"
+)
+
+// rooflineReport is what kgen roofline --json prints.
+type rooflineReport struct {
+	Kernel      string               `json:"kernel"`
+	GPU         string               `json:"gpu"`
+	Problem     family.Settings      `json:"problem"`
+	Work        workInfo             `json:"work"`
+	Floors      []roofline.Floor     `json:"floors"`
+	Limit       roofline.Unit        `json:"limit"`
+	LeastUS     float64              `json:"least_us"`
+	TFLOPS      float64              `json:"attainable_tflops"`
+	Intensities []roofline.Intensity `json:"intensities"`
+	Library     *measured.Time       `json:"library"` // null where the tables lack the problem
+	SVG         string               `json:"svg,omitempty"`
+}
+
+// workInfo is a problem's work; all of it is by formula.
+type workInfo struct {
+	Math       target.Math      `json:"math"`
+	FLOPs      float64          `json:"flops"`
+	Bytes      float64          `json:"bytes"`
+	Exp2       float64          `json:"exp2"`
+	Provenance bench.Provenance `json:"provenance"`
+}
+
+func (a *app) rooflineCommand() *cobra.Command {
+	var file string
+	return a.familyCommand(familyVerb{
+		name:  "roofline",
+		short: "Say how fast a problem can be on a GPU, and what limits it",
+		long: `Say how fast a problem can be on a GPU at best: the least time of each unit for
+the operations and bytes that the problem needs by formula, the unit that binds,
+and what a library reached where the measured tables have the problem.`,
+		example: `  kgen roofline gemm --gpu a100 --m 8192
+  kgen roofline flashattn --gpu h100 --seq 16384 -o attention.svg`,
+		flags: func(c *cobra.Command) {
+			c.Flags().StringVarP(&file, "output", "o", "", "draw the roofline to `FILE.svg`")
+			a.jsonFlag(c)
+		},
+		run: func(_ context.Context, j *job) error {
+			if ext := filepath.Ext(file); file != "" && ext != ".svg" {
+				return usagef("-o %s: want a name that ends in .svg", file)
+			}
+			return a.roofline(j, file)
+		},
+	})
+}
+
+func (a *app) roofline(j *job, file string) error {
+	work := j.problem.Work()
+	assessment, err := roofline.Assess(roofline.DeviceRoofs(j.gpu), formulaWork(work))
+	if err != nil {
+		return usage(err)
+	}
+	r := &rooflineReport{
+		Kernel: j.family.Name, GPU: j.gpu.ID, Problem: j.problem.Settings(),
+		Work: workInfo{work.Math, work.FLOPs, work.Bytes, work.Exp2, bench.Formula}, Floors: assessment.Floors, Limit: assessment.Binding.Unit, LeastUS: assessment.LeastUS(),
+		TFLOPS: assessment.AttainableTFLOPS(), Intensities: assessment.Intensities,
+	}
+	if file != "" {
+		svg, err := drawing(r, assessment)
+		if err != nil {
+			return err
+		}
+		if err := writeFile(file, svg); err != nil {
+			return err
+		}
+		if r.SVG, err = filepath.Abs(file); err != nil {
+			return err
+		}
+	}
+	return a.printRoofline(j, r)
+}
+
+// formulaWork is a problem's work as the roofline takes it: one launch.
+func formulaWork(w family.Work) roofline.Work {
+	return roofline.Work{
+		Operations: []roofline.Operations{{Math: w.Math, Count: roofline.Formula(w.FLOPs)}},
+		HBMBytes:   roofline.Formula(w.Bytes),
+		MUFU:       roofline.Formula(w.Exp2),
+		Launches:   roofline.Formula(1),
+	}
+}
+
+// drawing is the roofline with the problem at its limit, as SVG.
+func drawing(r *rooflineReport, assessment *roofline.Assessment) ([]byte, error) {
+	gpu := assessment.Roofs.GPU
+	f, err := plot.Device(r.Kernel+" on "+gpu.Name, assessment)
+	if err != nil {
+		return nil, err
+	}
+	f.Subtitle = r.Problem.String()
+	f.Series = append(f.Series, plot.Series{Name: "attainable", From: bench.Formula, Dots: []plot.Dot{{
+		Label: fmt.Sprintf("%.0f TFLOP/s, bound by %s", r.TFLOPS, r.Limit), TFLOPS: r.TFLOPS, At: r.Intensities,
+	}}})
+	scene, err := f.Scene()
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = scene.WriteSVG(&b)
+	return b.Bytes(), err
+}
+
+func (a *app) printRoofline(j *job, r *rooflineReport) error {
+	if a.json {
+		return a.printJSON(r)
+	}
+	fmt.Fprintf(a.out, "%s (%s) on %s\n", r.Kernel, r.Problem, j.gpu.Name)
+	fmt.Fprintf(a.out, "at best %.4g us, %.4g TFLOP/s, bound by %s (formula)\n\n", r.LeastUS, r.TFLOPS, r.Limit)
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "UNIT\tLEAST TIME\tWORK\tCEILING")
+	for _, f := range r.Floors {
+		fmt.Fprintf(w, "%s\t%.4g us\t%s\t%s\n", f.Unit, f.US, f.From, f.Detail)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.out)
+	a.printLibrary(r.Library)
+	if r.SVG != "" {
+		fmt.Fprintf(a.out, "drawing   %s\n", r.SVG)
+	}
+	return nil
+}
+
+// printLibrary says what a library reached, if the tables have the problem.
+func (a *app) printLibrary(t *measured.Time) {
+	if t == nil {
+		fmt.Fprintln(a.out, "library   no measurement of this problem on this GPU is in the tables")
+		return
+	}
+	fmt.Fprintf(a.out, "library   %s, %s\n", t, bench.Measured)
+}

@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kgen-dev/kgen/codegen"
+	"github.com/kgen-dev/kgen/kernels/space"
+	"github.com/kgen-dev/kgen/tune"
+	"github.com/kgen-dev/kgen/tune/store"
+)
+
+// tuneFlags are what kgen tune takes beside the problem.
+type tuneFlags struct {
+	budget int
+	seed   uint64
+	dir    string
+	store  string
+}
+
+func (a *app) tuneCommand() *cobra.Command {
+	var f tuneFlags
+	return a.familyCommand(familyVerb{
+		name:  "tune",
+		short: "Search a problem's configurations for the fastest",
+		long: `Search a problem's configurations for the fastest on a GPU: enumerate those that
+meet the constraints, compile the most promising, drop what does not fit,
+predict the times, and verify the best on the virtual machine. No GPU is needed:
+every time is predicted, and says so.
+
+Each evaluation is recorded at once: a run that was interrupted goes on where it
+stopped when it is started again.`,
+		example: `  kgen tune flashattn --gpu h100
+  kgen tune gemm --gpu a100 --m 8192 --n 8192 --dtype f16 --budget 200
+  kgen tune flashattn --gpu a100 --seq 16384 -o best --json`,
+		flags: func(c *cobra.Command) {
+			c.Flags().IntVar(&f.budget, "budget", tune.DefaultConfigs, "compile at most `N` configurations")
+			c.Flags().Uint64Var(&f.seed, "seed", 0, "`N` that all chance follows from")
+			c.Flags().StringVarP(&f.dir, "output", "o", "", "`DIR` for the best kernel and the roofline (default in the state folder)")
+			c.Flags().StringVar(&f.store, "store", "", "`FILE` of the store (default in the state folder)")
+			a.jsonFlag(c)
+		},
+		run: func(ctx context.Context, j *job) error { return a.tune(ctx, j, &f) },
+	})
+}
+
+func (a *app) tune(ctx context.Context, j *job, f *tuneFlags) error {
+	if f.budget < 1 {
+		return usagef("--budget %d: want 1 or more", f.budget)
+	}
+	s, err := a.openStore(f.store)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	dir, err := artifactDir(f.dir, s, j)
+	if err != nil {
+		return err
+	}
+	p := a.newProgress()
+	r, err := tune.Run(ctx, tune.Options{
+		Family: j.family, Problem: j.problem, GPU: j.gpu,
+		Toolchain: tune.FindToolchain(), Cache: a.openCache(), Store: s, Dir: dir,
+		Seed: f.seed, Configs: f.budget,
+		Command: strings.Join(os.Args, " "), Version: readBuildInfo().Version,
+		Progress: p.show, Log: a.log,
+	})
+	p.done()
+	switch {
+	case errors.Is(err, codegen.ErrUnsupported):
+		return usage(err)
+	case err != nil:
+		return errors.Join(err, s.Close())
+	}
+	if err := s.Close(); err != nil {
+		return err
+	}
+	return a.printTuning(j, r)
+}
+
+// openStore opens the store, or the user's own for "".
+func (a *app) openStore(file string) (*store.Store, error) {
+	if file == "" {
+		var err error
+		if file, err = store.DefaultPath(); err != nil {
+			return nil, err
+		}
+	}
+	s, err := store.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	if aside := s.Aside(); aside != "" {
+		a.log.Warn("the store was damaged; a new one is begun", "kept", aside)
+	}
+	return s, nil
+}
+
+// artifactDir is where a problem's artifacts go: dir, or else a folder beside
+// the store.
+func artifactDir(dir string, s *store.Store, j *job) (string, error) {
+	if dir == "" {
+		return filepath.Join(filepath.Dir(s.Path()), "best", j.family.Name+"-"+j.gpu.ID), nil
+	}
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return "", usagef("-o %s: a file: want a folder", dir)
+	}
+	return filepath.Abs(dir)
+}
+
+func (a *app) printTuning(j *job, r *tune.Result) error {
+	for _, b := range r.Best {
+		if b.Fault != "" {
+			a.log.Warn("not verified", "configuration", b.Config.String(), "why", b.Fault)
+		}
+	}
+	if a.json {
+		return a.printJSON(r)
+	}
+	fmt.Fprintf(a.out, "%s (%s) on %s\n", r.Kernel, r.Problem, j.gpu.Name)
+	fmt.Fprintf(a.out, "space     %s\n", r.Removed)
+	fmt.Fprintf(a.out, "compiled  %d%s; %d failed%s\n\n", r.Compiled, parenthesised(r.Toolchain), r.Failed, failures(r.Failures))
+	if err := a.printBest(r.Best); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.out)
+	a.printLibrary(r.Library)
+	for _, n := range r.Notes {
+		fmt.Fprintf(a.out, "note      %s\n", n)
+	}
+	for _, x := range []struct{ name, path string }{
+		{"cuda", r.Artifacts.CUDA}, {"ptx", r.Artifacts.PTX}, {"cubin", r.Artifacts.Cubin},
+		{"roofline", r.Artifacts.Roofline}, {"store", r.Artifacts.Store},
+	} {
+		if x.path != "" {
+			fmt.Fprintf(a.out, "%-8s  %s\n", x.name, x.path)
+		}
+	}
+	return nil
+}
+
+func parenthesised(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}
+
+func failures(all []tune.Failures) string {
+	var parts []string
+	for _, f := range all {
+		parts = append(parts, fmt.Sprintf("%s %d", f.Outcome, f.Count))
+	}
+	return parenthesised(strings.Join(parts, ", "))
+}
+
+// printBest prints the best configurations as a table: the tile, which are the
+// parameters in capitals, then the others, then what came of them.
+func (a *app) printBest(best []tune.Best) error {
+	if len(best) == 0 {
+		return nil
+	}
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	tile, others := splitConfig(best[0].Config)
+	fmt.Fprintf(w, "TILE %s\t%s\tREGISTERS\tSHARED\tSPILLS\tCTAS/SM\tTIME\t\tTFLOP/S\tSCORE\tLIMIT\tVERIFIED\n", strings.Join(tile, "x"), strings.ToUpper(strings.Join(others, "\t")))
+	for _, b := range best {
+		verified := "no"
+		if b.Verified {
+			verified = "yes"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%.1f us\t%s\t%.1f\t%.2f\t%s\t%s\n", values(b.Config, tile, "x"), values(b.Config, others, "\t"),
+			b.Registers, b.SharedBytes, b.SpillBytes, b.CTAsPerSM, b.TimeUS, b.Provenance, b.TFLOPS, b.Score, b.Limit, verified)
+	}
+	return w.Flush()
+}
+
+// splitConfig sets the names of the tile's parameters apart from the others.
+func splitConfig(c space.Config) (tile, others []string) {
+	for i := range c.Len() {
+		name, _ := c.At(i)
+		if strings.ContainsFunc(name, unicode.IsLower) {
+			others = append(others, name)
+		} else {
+			tile = append(tile, name)
+		}
+	}
+	return tile, others
+}
+
+func values(c space.Config, names []string, sep string) string {
+	words := make([]string, len(names))
+	for i, n := range names {
+		v, _ := c.Get(n)
+		words[i] = fmt.Sprint(v)
+	}
+	return strings.Join(words, sep)
+}

@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"encoding/json"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/kernels/family"
+	"github.com/kgen-dev/kgen/kernels/space"
+	"github.com/kgen-dev/kgen/roofline"
+	"github.com/kgen-dev/kgen/roofline/measured"
+	"github.com/kgen-dev/kgen/tune"
+	"github.com/kgen-dev/kgen/tune/store"
+)
+
+func tuned() *tune.Result {
+	us := 156.0
+	return &tune.Result{
+		Kernel: "gemm", GPU: "a100-sxm4-80", Problem: family.Settings{{Name: "m", Value: "4096"}, {Name: "dtype", Value: "bf16"}},
+		Space: tune.Space{Total: 18, Valid: 12}, Removed: space.Counts{Total: 18, Valid: 12, Removed: []space.Removed{{Constraint: "shared", Count: 6}}},
+		Compiled: 11, Failed: 1, Failures: []tune.Failures{{Outcome: store.Resources, Count: 1}}, Toolchain: "NVRTC 13.0",
+		Best: []tune.Best{
+			{
+				Config: space.Of("BM", 128, "BN", 256, "BK", 32, "warps", 8, "stages", 3), TimeUS: 610.25, TFLOPS: 225.2, Score: 0.722,
+				Limit: roofline.Tensor, Registers: 212, SharedBytes: 73728, CTAsPerSM: 1, Verified: true, Provenance: bench.Predicted,
+			},
+			{
+				Config: space.Of("BM", 64, "BN", 64, "BK", 32, "warps", 4, "stages", 4), TimeUS: 1002, TFLOPS: 137.2, Score: 0.44,
+				Limit: roofline.Shared, Registers: 96, SharedBytes: 32768, SpillBytes: 8, CTAsPerSM: 5, Provenance: bench.Predicted, Fault: "c[0 3] is wrong",
+			},
+		},
+		LibraryUS: &us, Library: &measured.Time{US: us, Framework: "vLLM", Version: "0.14.0", Type: "float16"},
+		Notes:     []string{"mma.sync serves."},
+		Artifacts: tune.Artifacts{CUDA: "/a/best.cu", PTX: "/a/best.ptx", Cubin: "/a/best.cubin", Roofline: "/a/roofline.svg", Store: "/s/tune.db"},
+	}
+}
+
+const tunedText = `gemm (m=4096 dtype=bf16) on NVIDIA A100 SXM4 80GB
+space     12 of 18 valid; shared removed 6
+compiled  11 (NVRTC 13.0); 1 failed (resources 1)
+
+TILE BMxBNxBK  WARPS  STAGES  REGISTERS  SHARED  SPILLS  CTAS/SM  TIME                  TFLOP/S  SCORE  LIMIT   VERIFIED
+128x256x32     8      3       212        73728   0       1        610.2 us   predicted  225.2    0.72   tensor  yes
+64x64x32       4      4       96         32768   8       5        1002.0 us  predicted  137.2    0.44   shared  no
+
+library   156 us (vLLM 0.14.0, float16), measured
+note      mma.sync serves.
+cuda      /a/best.cu
+ptx       /a/best.ptx
+cubin     /a/best.cubin
+roofline  /a/roofline.svg
+store     /s/tune.db
+`
+
+func TestPrintTuning(t *testing.T) {
+	var out, words strings.Builder
+	a := &app{out: &writer{w: &out}, err: &words, log: slog.New(slog.NewTextHandler(&words, nil))}
+	j := &job{gpu: must(target.Lookup("a100"))}
+	require.NoError(t, a.printTuning(j, tuned()))
+	require.Equal(t, tunedText, out.String())
+	require.Contains(t, words.String(), "c[0 3] is wrong")
+}
+
+// The one JSON object has the fields that scripts rely on.
+func TestPrintTuningJSON(t *testing.T) {
+	var out strings.Builder
+	a := &app{out: &writer{w: &out}, err: io.Discard, json: true, log: slog.New(slog.DiscardHandler)}
+	require.NoError(t, a.printTuning(&job{}, tuned()))
+	var got map[string]any
+	require.NoError(t, json.Unmarshal([]byte(out.String()), &got))
+	keys := func(m any) []string {
+		var names []string
+		for k := range m.(map[string]any) {
+			names = append(names, k)
+		}
+		return names
+	}
+	require.ElementsMatch(t, []string{"kernel", "gpu", "problem", "space", "compiled", "failed", "best", "library_us", "artifacts"}, keys(got))
+	require.ElementsMatch(t, []string{
+		"config", "time_us", "tflops", "score", "limit", "limits", "registers", "shared_bytes", "spill_bytes", "ctas_per_sm", "verified", "provenance",
+	}, keys(got["best"].([]any)[0]))
+	require.ElementsMatch(t, []string{"cuda", "ptx", "cubin", "roofline", "store"}, keys(got["artifacts"]))
+	require.InDelta(t, 156.0, got["library_us"], 0)
+}
+
+// Where no one watches, each phase is a line, and no bar is drawn.
+func TestProgressLines(t *testing.T) {
+	var words strings.Builder
+	a := &app{err: &words, log: slog.New(slog.NewTextHandler(&words, &slog.HandlerOptions{ReplaceAttr: dropTime}))}
+	p := a.newProgress()
+	best := tuned().Best[0]
+	p.show(tune.Progress{Phase: tune.Compile, Done: 0, Total: 10})
+	p.show(tune.Progress{Phase: tune.Compile, Done: 5, Total: 10, Best: &best})
+	p.show(tune.Progress{Phase: tune.Verify, Done: 0, Total: 3, Best: &best, Left: 1400 * time.Millisecond})
+	p.done()
+	require.Equal(t, `level=INFO msg=compile done=0 of=10
+level=INFO msg=verify done=0 of=3 best="610 us predicted" left=1s
+`, words.String())
+}
+
+// Where someone does, a bar is drawn and removed.
+func TestProgressBar(t *testing.T) {
+	var words strings.Builder
+	p := &progress{a: &app{err: &words}, draw: true}
+	best := tuned().Best[0]
+	p.show(tune.Progress{Phase: tune.Rank})
+	p.show(tune.Progress{Phase: tune.Compile, Done: 1, Total: 10, Best: &best})
+	p.show(tune.Progress{Phase: tune.Verify, Done: 1, Total: 10})
+	p.done()
+	require.Contains(t, words.String(), "compile, best 610 us predicted")
+	require.Contains(t, words.String(), "verify")
+	require.NotContains(t, words.String(), "\n")
+}
