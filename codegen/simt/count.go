@@ -25,6 +25,8 @@ type Counter struct {
 	done   bool
 	total  Counts
 	steps  int
+	need   []bool  // by value: it decides what executes
+	moved  []moved // memory of copyTo
 }
 
 const (
@@ -54,7 +56,7 @@ func NewCounter(k *Kernel) *Counter {
 		s.changed = false
 		s.block(k.Body)
 	}
-	c := &Counter{k: k, vals: make([]int64, k.NumValues()), state: make([]uint8, k.NumValues())}
+	c := &Counter{k: k, vals: make([]int64, k.NumValues()), state: make([]uint8, k.NumValues()), need: s.need}
 	c.body = s.plan(k.Body)
 	for _, v := range k.Inputs {
 		if s.need[v.ID] {
@@ -341,20 +343,26 @@ func (c *Counter) isTid(v *Value) bool {
 	return v.Floating() && v.Def.Op == OpSpecial && v.Def.Special == TidX
 }
 
+// copyTo hands values over at once; those that decide nothing stay behind.
 func (c *Counter) copyTo(to, from []*Value) {
-	type kv struct {
-		x  int64
-		ok bool
-	}
-	var few [16]kv
-	old := few[:0]
-	for _, f := range from {
-		x, ok := c.get(f)
-		old = append(old, kv{x, ok})
-	}
+	old := c.moved[:0]
 	for i, t := range to {
-		c.set(t, old[i].x, old[i].ok)
+		if c.need[t.ID] {
+			x, ok := c.get(from[i])
+			old = append(old, moved{t, x, ok})
+		}
 	}
+	for _, m := range old {
+		c.set(m.to, m.x, m.known)
+	}
+	c.moved = old
+}
+
+// moved is a value on its way.
+type moved struct {
+	to    *Value
+	x     int64
+	known bool
 }
 
 func (c *Counter) forLoop(p *part, n int64) {
