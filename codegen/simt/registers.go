@@ -248,8 +248,7 @@ func (c *coalescer) run() {
 		}
 		if in.Op == OpIf {
 			for i, r := range in.Results {
-				c.merge(r, in.Body.Yield[i])
-				c.merge(r, in.Else.Yield[i])
+				c.mergeBranch(in, i, r)
 			}
 		}
 	}
@@ -271,6 +270,21 @@ func (c *coalescer) run() {
 	if c.style == ForC {
 		c.mergeGroups()
 	}
+}
+
+// mergeBranch merges a branch's result with what either side yields. The first
+// side's value is the result already if they share a register, even while the
+// other side still uses it; if they don't, the result is also written where
+// that side ends.
+func (c *coalescer) mergeBranch(in *Instr, i int, r *Value) {
+	x, y := in.Body.Yield[i], in.Else.Yield[i]
+	c.merge(r, x)
+	if x.IsConst() || c.find(r.ID) != c.find(c.l.root(x).ID) {
+		at := c.l.ends[in].middle
+		root := c.find(r.ID) // r alone: what surrounds the branch is merged later
+		c.segs[root], _ = unite(c.lives(root), []segment{{at, at + 1}})
+	}
+	c.merge(r, y)
 }
 
 // mergeGroups lets values that are the same element of a named group share a
@@ -318,17 +332,9 @@ func carriedYields(in *Instr) []*Value {
 	return in.Body.Yield
 }
 
-// join gives what a loop or branch defines its segments: a loop's parameter
-// and result are one from the start, and a branch's result is written at the
-// end of either side.
+// join makes a loop's parameter and result one from the start.
 func (c *coalescer) join(in *Instr) {
 	s := c.l.ends[in]
-	if in.Op == OpIf {
-		for _, r := range in.Results {
-			c.segs[r.ID] = []segment{{s.middle, s.middle + 1}, {s.end, c.l.to[r.ID]}}
-		}
-		return
-	}
 	for i, p := range carriedParams(in) {
 		r := in.Results[i]
 		c.parent[r.ID] = p.ID
