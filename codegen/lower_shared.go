@@ -39,7 +39,11 @@ func (l *lowering) modulo(k *ir.Value, depth int) *simt.Value {
 	b := l.b
 	if a, ok := affineOf(k); ok && len(a.terms) == 1 && a.terms[0].k == 1 && a.c >= 0 {
 		if c, ok := l.counters[a.terms[0].v]; ok && c.depth == depth {
-			return l.wrap(b.Add(c.remainder, b.Const32(int(a.c)%depth)), depth)
+			ahead := int(a.c) % depth
+			if ahead == 0 {
+				return c.remainder
+			}
+			return l.wrap(b.Add(c.remainder, b.Const32(ahead)), depth)
 		}
 	}
 	return b.RemU(l.scalar(k), b.Const32(depth))

@@ -187,8 +187,8 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const u16 *__restr
     const u32 r34 = n + r3;
     cp_async_cg_16_part_if(smem_base + (r33 << 11) + r11 + 4096, at, (int)(Sk - (r34 + 32u)) > 0 ? 16u : 0u, (int)(n + 32u) < (int)end);
     cp_async_commit();
-    const u32 r35 = slot & 1u;
-    const u32 r36 = smem_base + (r35 << 11);
+    const u32 r35 = slot << 11;
+    const u32 r36 = smem_base + r35;
     // dot
     const u32 r37 = r36 + r28;
     u32 h9, h10, h11, h12;

@@ -148,20 +148,19 @@ gemm(int M, int N, int K, const u16 *__restrict__ a, u64 a_stride0, const u16 *_
     // copy b
     cp_async_cg_16_part_if(smem_base + (r27 << 11) + r13 + 12288, at_2, (int)(K - (k + r5 + 64u)) > 0 && p5 ? 16u : 0u, p8);
     cp_async_commit();
-    const bool p10 = (int)slot >= 3;
-    const u32 r29 = slot - 3u;
-    const u32 r30 = p10 ? r29 : slot;
-    const u32 r31 = smem_base + (r30 << 12);
+    const u32 r29 = slot << 12;
+    const u32 r30 = smem_base + r29;
+    const u32 r31 = slot << 11;
     // dot
-    const u32 r32 = r31 + r22;
+    const u32 r32 = r30 + r22;
     u32 h1, h2, h3, h4;
     ldmatrix_x4_shared(h1, h2, h3, h4, r32);
     u32 h5, h6, h7, h8;
     ldmatrix_x4_shared(h5, h6, h7, h8, r32 + 1024);
-    const u32 r33 = smem_base + (r30 << 11) + r23;
+    const u32 r33 = smem_base + r31 + r23;
     u32 h9, h10, h11, h12;
     ldmatrix_x4_trans_shared(h9, h10, h11, h12, r33 + 12288);
-    const u32 r34 = r31 + r24;
+    const u32 r34 = r30 + r24;
     u32 h13, h14, h15, h16;
     ldmatrix_x4_shared(h13, h14, h15, h16, r34);
     u32 h17, h18, h19, h20;
