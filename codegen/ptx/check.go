@@ -17,10 +17,10 @@ func Check(m *Module) error {
 	}
 	for _, d := range m.Decls {
 		f, ok := d.(*Function)
-		if !ok {
+		if !ok || f.Body == nil {
 			continue
 		}
-		c.f = f
+		c.declarations(f.Body)
 		for _, in := range f.Code {
 			c.instruction(in)
 			if len(c.errs) >= maxErrors {
@@ -33,7 +33,6 @@ func Check(m *Module) error {
 
 type checker struct {
 	m       *Module
-	f       *Function
 	target  Target
 	errs    Errors
 	known   map[string]*reading // by name and modifiers
@@ -48,6 +47,7 @@ type reading struct {
 	acc             int     // registers that shape and type make
 	coords, offsets int     // of a tensor copy
 	wrong           string  // why no form fits the modifiers
+	video           bool    // operands may have selectors and signs
 }
 
 type formReading struct {
@@ -124,6 +124,23 @@ func (m *Module) Target() Target {
 	return Target{}
 }
 
+// wideRegisters is what registers of 128 bits need.
+var wideRegisters = parseNeed("8.3/70")
+
+// declarations refuses registers of types that version or target lack.
+func (c *checker) declarations(b *Block) {
+	for _, s := range b.Stmts {
+		switch s := s.(type) {
+		case *Block:
+			c.declarations(s)
+		case *Variable:
+			if s.Type == B128 && !wideRegisters.met(c.m.Version, c.target) {
+				c.errorf(s.Pos, "%s: type .b128 needs %s: the module is PTX %s for %s", clip(s.Name), wideRegisters, c.m.Version, c.target)
+			}
+		}
+	}
+}
+
 // instruction finds the form that an instruction is of.
 func (c *checker) instruction(in *Instruction) {
 	r := c.read(in)
@@ -188,6 +205,7 @@ func newReading(in *Instruction, v Version, t Target) *reading {
 			r.vec = int(m[1] - '0')
 		}
 	}
+	r.video = in.Name[0] == 'v' && in.Name != "vote"
 	r.acc = accumulators(in.Mods, r.types[0])
 	r.coords, r.offsets = coordinates(in.Mods)
 	all, ok := specs()[in.Name]
@@ -220,23 +238,31 @@ func unmet(s *Spec, words []word, v Version, t Target) string {
 }
 
 // match gives each modifier a group of its own. Modifiers may stand in any
-// order, as ptxas takes them, but types keep theirs: each takes the first
-// group that has it and is still free.
+// order, as ptxas takes them, but types keep theirs.
 func (s *Spec) match(mods []string) ([]word, bool) {
 	if len(mods) > len(s.groups) {
 		return nil, false
 	}
 	var used uint64
 	words := make([]word, 0, len(mods))
+	afterType := 0 // the group after the last type's
 next:
 	for _, m := range mods {
-		for g := range s.groups {
+		first := 0
+		_, isType := ParseType(m)
+		if isType {
+			first = afterType
+		}
+		for g := first; g < len(s.groups); g++ {
 			if used&(1<<g) != 0 {
 				continue
 			}
 			for _, w := range s.groups[g].words {
 				if w.text == m {
 					used |= 1 << g
+					if isType {
+						afterType = g + 1
+					}
 					words = append(words, w)
 					continue next
 				}

@@ -68,7 +68,7 @@ func (m *operandMatch) fits(s *operandSpec, o *Operand) bool {
 	case kindAny:
 		return true
 	case kindDest, kindReg:
-		return m.register(s, o) && o.Member == m.component(o)
+		return m.register(s, o)
 	case kindDestSink:
 		return o.Kind == OpSink || m.register(s, o)
 	case kindSink:
@@ -111,7 +111,7 @@ func (m *operandMatch) fitsCompound(s *operandSpec, o *Operand) bool {
 	case kindTensorMemory:
 		return o.Kind == OpAddr && len(o.Elems) == 1 && m.register(s, &o.Elems[0])
 	case kindOffsets:
-		return o.Kind == OpVector && (m.r.offsets == 0 || len(o.Elems) == m.r.offsets)
+		return o.Kind == OpVector && len(o.Elems) == m.r.offsets
 	case kindLanes:
 		return m.vector(&coordinateSpec, o, 4) || m.vector(&coordinateSpec, o, 8)
 	case kindVectorD, kindVectorS:
@@ -198,12 +198,15 @@ func (m *operandMatch) typeOf(r typeRule) Type {
 var wideTypes = map[Type]Type{U16: U32, S16: S32, U32: U64, S32: S64}
 
 func (m *operandMatch) register(s *operandSpec, o *Operand) bool {
-	if o.Kind != OpReg || o.Neg {
+	if o.Kind != OpReg || o.Neg || (o.Minus || o.Member != m.component(o)) && !m.r.video {
 		return false
 	}
 	t, have := m.typeOf(s.typ), o.registerType()
 	if t == NoType {
 		return isAddressType(have)
+	}
+	if have == F16x2 && s.typ.from != typeFixed && containerBits(t) == 32 && !t.Float() {
+		return true // ptxas takes it for untyped bits
 	}
 	return agrees(t, have, s.typ.wider) && (!s.typ.plain || isBits(have))
 }
@@ -270,7 +273,8 @@ func (m *operandMatch) vector(s *operandSpec, o *Operand, n int) bool {
 		return false
 	}
 	for i := range o.Elems {
-		if !element(&o.Elems[i]) {
+		if e := &o.Elems[i]; !element(e) || s.kind != kindVector && e.Kind == OpReg &&
+			o.Elems[0].Kind == OpReg && e.registerType().Bits() != o.Elems[0].registerType().Bits() {
 			return false
 		}
 	}
@@ -306,7 +310,7 @@ func agrees(t, reg Type, wider bool) bool {
 		return t == reg
 	}
 	size, have := containerBits(t), reg.Bits()
-	if have != size && !(wider && have > size && have <= 64 && t != BF16) {
+	if have != size && !(wider && have > size && t != BF16) {
 		return false
 	}
 	switch {

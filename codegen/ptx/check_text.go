@@ -112,8 +112,8 @@ func accumulators(mods []string, t Type) int {
 // coordinates is how many a tensor copy takes: its dimensions, or the column
 // and four rows of a gather or scatter.
 //
-// Its im2col offsets are one for each dimension between the first and last; 0
-// is any number, for the w modes.
+// Its im2col offsets are one for each dimension between the first and last, or
+// two in the w modes.
 func coordinates(mods []string) (n, offsets int) {
 	for _, m := range mods {
 		switch {
@@ -122,7 +122,7 @@ func coordinates(mods []string) (n, offsets int) {
 		case m == "tile::gather4" || m == "tile::scatter4":
 			return 5, 0
 		case strings.HasPrefix(m, "im2col::"):
-			return n, 0
+			offsets = 2
 		}
 	}
 	return n, offsets

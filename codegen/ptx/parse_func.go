@@ -242,6 +242,9 @@ func (p *parser) instruction(pos Pos, guard Operand, first string) *Instruction 
 	in.Name, in.Mods = name, p.keepWords(p.words[used:])
 
 	base := len(p.operands)
+	if p.tok == '}' || p.tok == tokEOF {
+		p.expected("an operand, or ';' to end " + clip(first))
+	}
 	if p.tok != ';' {
 		call := name == "call"
 		for {

@@ -1,6 +1,8 @@
 package ptx
 
 import (
+	"flag"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -121,5 +123,116 @@ func BenchmarkParse(b *testing.B) {
 		if _, err := Parse("b", src); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+func TestPrintGrammar(t *testing.T) {
+	src, err := os.ReadFile("testdata/grammar.ptx")
+	require.NoError(t, err)
+	m, err := Parse("grammar.ptx", src)
+	require.NoError(t, err)
+	golden(t, "testdata/grammar.golden", m.String())
+}
+
+var update = flag.Bool("update", false, "write golden files anew")
+
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(got), 0o666))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got, "run with -update if this is meant")
+}
+
+func TestParseGrammarTree(t *testing.T) {
+	src, err := os.ReadFile("testdata/grammar.ptx")
+	require.NoError(t, err)
+	m, err := Parse("grammar.ptx", src)
+	require.NoError(t, err)
+	require.Equal(t, Version{9, 0}, m.Version)
+	require.Equal(t, []string{"sm_90a", "debug"}, m.Targets)
+	variables := map[string]*Variable{}
+	var kernel *Function
+	for _, d := range m.Decls {
+		switch d := d.(type) {
+		case *Variable:
+			variables[d.Name] = d
+		case *Function:
+			kernel = d
+		}
+	}
+	value := func(name string) int64 { return int64(variables[name].Init.Value.Value) }
+	require.EqualValues(t, (1<<4)+3*(7-2)^(-1)&0xFF, value("expression"))
+	require.EqualValues(t, -1, value("choice"))
+	require.EqualValues(t, -1<<63, value("least64"))
+	require.EqualValues(t, 4, value("pointer"))
+	require.Equal(t, []int64{2, 3}, variables["table"].Dims)
+	require.EqualValues(t, 24, variables["table"].Size())
+	require.EqualValues(t, 8*16, variables["vectors"].Size())
+	require.EqualValues(t, 16, variables["vectors"].Alignment())
+	for _, v := range variables["halves"].Init.List[1:] {
+		require.Equal(t, 0.5, math.Float64frombits(v.Value.Value))
+	}
+	require.True(t, kernel.Kernel)
+	require.Equal(t, SpaceGlobal, kernel.Params[0].PtrSpace)
+	require.Equal(t, 16, kernel.Params[0].PtrAlign)
+	require.EqualValues(t, 24, kernel.Params[3].Size())
+	d, ok := kernel.Directive("maxntid")
+	require.True(t, ok)
+	require.Equal(t, []int64{128, 2, 1}, d.Values)
+
+	require.NoError(t, Resolve(m))
+	inlined := kernel.Code[2]
+	require.Equal(t, "mov", inlined.Name)
+	require.Equal(t, Loc{Pos: inlined.Loc.Pos, File: 2, Line: 7, Function: "$name", FunctionOffset: 12, Inlined: true, AtFile: 1, AtLine: 10, AtCol: 3}, *inlined.Loc)
+	require.Equal(t, "cp.async.bulk.tensor", kernel.Code[len(kernel.Code)-6].Name)
+}
+
+func TestParseErrors(t *testing.T) {
+	body := func(s string) string { return head + ".entry k() {\n" + s + "\n}" }
+	for src, want := range map[string]string{
+		"":                                              "1:1: found the end of the file: want `.version` as the first directive",
+		".target sm_80":                                 "1:1: found .target: want `.version` as the first directive",
+		".version 9\n":                                  "1:10: found '9': want a version such as 9.0",
+		".version 9.0\n.entry":                          "2:1: found .entry: want `.target` after `.version`",
+		head + "kernel":                                 "4:1: found 'kernel': want a directive such as `.visible .entry`",
+		head + ".version 8.0":                           "4:1: second .version: want one, at the top",
+		head + ".global x;":                             "4:9: found 'x': want a type such as .b32",
+		head + ".global .b32 .b32 x;":                   "4:14: found .b32: want one type such as .b32, then a name",
+		head + ".global .align 3 .b32 x;":               "4:16: alignment 3: want a power of two",
+		head + ".global .b32 x[99999999999999];":        "4:16: extent 99999999999999: want a whole number from 0 to 1099511627776",
+		head + ".global .b32 x[1048576][1048576];":      "4:25: variable x has more than 2^40 bytes",
+		head + ".global .b32 x = 1 / 0;":                "4:20: constant expression with 1 and 0: division by zero or no such operator",
+		head + ".global .b32 x = 0x;":                   `4:18: number "0x": want decimal, 0x, 0b or octal digits`,
+		head + ".global .b32 x = 09;":                   `4:18: number "09"`,
+		head + ".global .b32 x = 0f3F8;":                `4:18: number "0f3F8"`,
+		head + ".global .b32 x = 99999999999999999999;": `4:18: number "99999999999999999999"`,
+		head + ".global .b32 x = \"a\";":                `4:18: found "a": want a constant`,
+		head + ".global .b32 x = ~1.5;":                 "4:18: ~1.5: want a whole number",
+		head + ".file 1 \"a":                            "4:9: string without its end",
+		head + "/* no end":                              "4:1: comment without its end: want */",
+		head + ".section .x { ":                         "4:13: section .x without its end: want '}'",
+		head + ".entry k() .maxntid {":                  "4:21: found '{': want a constant",
+		head + ".entry k() .maxtid 1 {":                 "4:12: found .maxtid: want a directive such as .maxntid, or the body",
+		head + ".entry (.reg .b32 r) k() {}":            "4:8: found '(': want the kernel's name: a kernel returns nothing",
+		head + ".entry k() { ret;":                      "4:12: block without its end: want '}'",
+		body("ret"):                                     "6:1: found '}': want an operand, or ';' to end ret",
+		body("add.s32 a, , b;"):                         "5:12: found ',': want a constant",
+		body("ld.b32 a, [];"):                           "5:12: found ']': want an operand",
+		body("mov.b32 a, {b;"):                          "5:14: found ';': want ',' or '}'",
+		body("mov.b32 a, b.q;"):                         "5:13: found .q: want a member such as .x",
+		body("@_ ret;"):                                 "5:2: found '_': want a name",
+		body("\x01"):                                    `5:1: byte '\x01': no PTX begins with it`,
+		body("x: .callprototype f;"):                    "prototype of \"f\": want _ in place of a name",
+		body(".reg .b32 r<0>;"):                         "5:13: number of registers 0: want a whole number from 1 to",
+		body(".loc 1 2 3, elsewhere 4"):                 `"elsewhere" in .loc: want function_name or inlined_at`,
+		body("mov.b32 a, " + strings.Repeat("(", 500)):  "nested deeper than 100",
+		body(strings.Repeat("{", 500)):                  "nested deeper than 100",
+	} {
+		_, err := Parse("t.ptx", []byte(src))
+		require.ErrorContains(t, err, want, src)
+		require.True(t, strings.HasPrefix(err.Error(), "t.ptx:"), err)
 	}
 }

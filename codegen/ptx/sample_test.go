@@ -24,12 +24,22 @@ const sampleHead = `.version %s
 .reg .pred p<8>; .reg .b8 b8_<8>; .reg .u8 u8_<8>; .reg .s8 s8_<8>;
 .reg .b16 b16_<8>; .reg .u16 u16_<8>; .reg .s16 s16_<8>; .reg .f16 f16_<8>;
 .reg .b32 b32_<520>; .reg .u32 u32_<520>; .reg .s32 s32_<520>; .reg .f32 f32_<520>; .reg .f16x2 f16x2_<520>;
-.reg .b64 b64_<16>; .reg .u64 u64_<16>; .reg .s64 s64_<16>; .reg .f64 f64_<16>; .reg .b128 b128_<8>;
+.reg .b64 b64_<16>; .reg .u64 u64_<16>; .reg .s64 s64_<16>; .reg .f64 f64_<16>;
+%s
 .shared .align 128 .b8 sv[4096];
 .local .align 16 .b8 lv[64];
 L0:
 T0: .branchtargets L0, L1;
 `
+
+// sampleModule is the start of a module for a version and target.
+func sampleModule(v Version, t Target) string {
+	wide := ""
+	if !v.Less(Version{8, 3}) {
+		wide = ".reg .b128 b128_<8>;"
+	}
+	return fmt.Sprintf(sampleHead, v, t, wide)
+}
 
 const sampleTail = "L1:\nret;\n}\n"
 
@@ -43,13 +53,15 @@ type sampler struct {
 	acc, coords, offsets int
 	typ                  [4]Type
 
-	callee string
-	plain  bool
+	callee  string
+	plain   bool
+	version Version
 }
 
 // instruction is a random instruction of a form, for a version and target.
 // It is "" if the target has none.
 func (s *sampler) instruction(f *Spec, v Version, t Target) string {
+	s.version = v
 	var mods []string
 	for _, g := range f.groups {
 		if g.optional && s.rng.Intn(2) == 0 {
@@ -187,6 +199,9 @@ func (s *sampler) register(t Type, wider bool) string {
 	}
 	var can []string
 	for _, r := range []Type{B8, U8, S8, B16, U16, S16, F16, B32, U32, S32, F32, F16x2, B64, U64, S64, F64, B128} {
+		if r == B128 && s.version.Less(Version{8, 3}) {
+			continue
+		}
 		if agrees(t, r, wider) && (!s.plain || isBits(r)) {
 			can = append(can, r.String())
 		}

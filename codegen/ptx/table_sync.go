@@ -84,7 +84,7 @@ var syncRows = []row{
 	{"barrier.cluster", "wait acquire@8.0? aligned?", "", PipeControl, "7.8/90"},
 
 	{"membar", "cta|gl|sys@2.0/20", "", PipeControl, "1.4"},
-	{"membar.proxy", "alias|async@8.0/90", "", PipeControl, "7.5/60"},
+	{"membar.proxy", "alias", "", PipeControl, "7.5/60"},
 	{"fence", "sc|acq_rel|acquire@8.6/90|release@8.6/90? $scope", "", PipeControl, "6.0/70"},
 	{"fence", "acquire sync_restrict::shared::cluster cluster", "", PipeControl, "8.6/90"},
 	{"fence", "release sync_restrict::shared::cta cluster", "", PipeControl, "8.6/90"},

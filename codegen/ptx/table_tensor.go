@@ -139,8 +139,10 @@ var wgmmaRows = []row{
 	{"wgmma.mma_async", "sync aligned $wgmma8 f32 tf32 tf32", "acc:acc {4}:tf32 r:u64 q i=-1,1 i=-1,1", PipeTensor, "sm90a"},
 	{"wgmma.mma_async", "sync aligned $wgmma32 f16|f32 e4m3|e5m2 e4m3|e5m2", "acc:acc r:u64 r:u64 q i=-1,1 i=-1,1", PipeTensor, "sm90a"},
 	{"wgmma.mma_async", "sync aligned $wgmma32 f16|f32 e4m3|e5m2 e4m3|e5m2", "acc:acc {4}:e4m3x4 r:u64 q i=-1,1 i=-1,1", PipeTensor, "sm90a"},
-	{"wgmma.mma_async", "sync aligned $wgmma32i satfinite? s32 s8|u8 s8|u8", "acc:acc r:u64 r:u64 q", PipeTensor, "sm90a"},
-	{"wgmma.mma_async", "sync aligned $wgmma32i satfinite? s32 s8|u8 s8|u8", "acc:acc {4}:u32 r:u64 q", PipeTensor, "sm90a"},
+	{"wgmma.mma_async", "sync aligned $wgmma32i satfinite? s32 $s8", "acc:acc r:u64 r:u64 q", PipeTensor, "sm90a"},
+	{"wgmma.mma_async", "sync aligned $wgmma32i satfinite? s32 $s8mixed", "acc:acc r:u64 r:u64 q", PipeTensor, "8.4/90a"},
+	{"wgmma.mma_async", "sync aligned $wgmma32i satfinite? s32 $s8", "acc:acc {4}:u32 r:u64 q", PipeTensor, "sm90a"},
+	{"wgmma.mma_async", "sync aligned $wgmma32i satfinite? s32 $s8mixed", "acc:acc {4}:u32 r:u64 q", PipeTensor, "8.4/90a"},
 	{"wgmma.mma_async", "sync aligned $wgmma256 s32 b1 b1 and popc", "acc:acc r:u64 r:u64 q", PipeTensor, "sm90a"},
 	{"wgmma.mma_async", "sync aligned $wgmma256 s32 b1 b1 and popc", "acc:acc {4}:u32 r:u64 q", PipeTensor, "sm90a"},
 	{"wgmma.mma_async", "sp sync aligned $wgmma32 f16|f32 f16 f16", "acc:acc r:u64 r:u64 r:u32 i q i=-1,1 i=-1,1 i=0,1 i=0,1", PipeTensor, "8.2/90a"},
@@ -151,8 +153,10 @@ var wgmmaRows = []row{
 	{"wgmma.mma_async", "sp sync aligned $wgmma16 f32 tf32 tf32", "acc:acc {4}:tf32 r:u64 r:u32 i q i=-1,1 i=-1,1", PipeTensor, "8.2/90a"},
 	{"wgmma.mma_async", "sp sync aligned $wgmma64 f16|f32 e4m3|e5m2 e4m3|e5m2", "acc:acc r:u64 r:u64 r:u32 i q i=-1,1 i=-1,1", PipeTensor, "8.2/90a"},
 	{"wgmma.mma_async", "sp sync aligned $wgmma64 f16|f32 e4m3|e5m2 e4m3|e5m2", "acc:acc {4}:e4m3x4 r:u64 r:u32 i q i=-1,1 i=-1,1", PipeTensor, "8.2/90a"},
-	{"wgmma.mma_async", "sp sync aligned $wgmma64i satfinite? s32 s8|u8 s8|u8", "acc:acc r:u64 r:u64 r:u32 i q", PipeTensor, "8.2/90a"},
-	{"wgmma.mma_async", "sp sync aligned $wgmma64i satfinite? s32 s8|u8 s8|u8", "acc:acc {4}:u32 r:u64 r:u32 i q", PipeTensor, "8.2/90a"},
+	{"wgmma.mma_async", "sp sync aligned $wgmma64i satfinite? s32 $s8", "acc:acc r:u64 r:u64 r:u32 i q", PipeTensor, "8.2/90a"},
+	{"wgmma.mma_async", "sp sync aligned $wgmma64i satfinite? s32 $s8mixed", "acc:acc r:u64 r:u64 r:u32 i q", PipeTensor, "8.4/90a"},
+	{"wgmma.mma_async", "sp sync aligned $wgmma64i satfinite? s32 $s8", "acc:acc {4}:u32 r:u64 r:u32 i q", PipeTensor, "8.2/90a"},
+	{"wgmma.mma_async", "sp sync aligned $wgmma64i satfinite? s32 $s8mixed", "acc:acc {4}:u32 r:u64 r:u32 i q", PipeTensor, "8.4/90a"},
 }
 
 // tcgen05Rows: PTX ISA 9.7.16. acc is the registers that a shape and its
@@ -211,13 +215,14 @@ var tcgen05Rows = []row{
 
 // tensorLists are the lists of the tensor instructions.
 var tensorLists = map[string]string{
-	"s8":     "s8 s8\nu8 u8",
-	"s4":     "s4 s4\nu4 u4",
-	"f8f6f4": "e4m3|e5m2|e3m2|e2m3|e2m1",
-	"rnd":    "rn|rz|rm|rp?",
-	"sp":     "sp|sp::ordered_metadata@8.5",
-	"wmma16": "m16n16k16|m8n32k16@6.1|m32n8k16@6.1",
-	"wspace": "global|shared|shared::cta@7.8?",
+	"s8":      "s8 s8\nu8 u8",
+	"s8mixed": "s8 u8\nu8 s8",
+	"s4":      "s4 s4\nu4 u4",
+	"f8f6f4":  "e4m3|e5m2|e3m2|e2m3|e2m1",
+	"rnd":     "rn|rz|rm|rp?",
+	"sp":      "sp|sp::ordered_metadata@8.5",
+	"wmma16":  "m16n16k16|m8n32k16@6.1|m32n8k16@6.1",
+	"wspace":  "global|shared|shared::cta@7.8?",
 
 	"wgmma16":  wgmmaShapes(16, 8, 256),
 	"wgmma8":   wgmmaShapes(8, 8, 256),

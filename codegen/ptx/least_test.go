@@ -1,0 +1,30 @@
+package ptx
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestLeastVersion(t *testing.T) {
+	for _, tc := range []struct{ target, body, want string }{
+		{"sm_80", "ret;", "7.0"},
+		{"sm_80", ".reg .f32 f<2>; .reg .b32 r<2>; cvt.rna.satfinite.tf32.f32 r0, f1;", "8.1"},
+		{"sm_90", "barrier.cluster.arrive.release;", "8.0"},
+		{"sm_100a", "tcgen05.wait::ld.sync.aligned;", "8.6"},
+		{"sm_100f", "tcgen05.wait::ld.sync.aligned;", "8.8"},
+	} {
+		m, err := Parse("t.ptx", []byte(".version 9.0\n.target "+tc.target+"\n.address_size 64\n.entry k() {"+tc.body+"}"))
+		require.NoError(t, err)
+		require.NoError(t, Resolve(m))
+		v, err := LeastVersion(m)
+		require.NoError(t, err)
+		require.Equal(t, tc.want, v.String(), tc.body)
+		require.Equal(t, Version{9, 0}, m.Version)
+	}
+	m, err := Parse("t.ptx", []byte(".version 9.0\n.target sm_80\n.entry k() { wgmma.fence.sync.aligned; }"))
+	require.NoError(t, err)
+	require.NoError(t, Resolve(m))
+	_, err = LeastVersion(m)
+	require.ErrorContains(t, err, "needs PTX 8.0 and sm_90a")
+}
