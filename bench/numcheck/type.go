@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/kgen-dev/kgen/ir/num"
 )
 
 // Type is a buffer's element type.
@@ -84,59 +86,22 @@ func (t Type) At(data []byte, i int) Value {
 	b := t.bits(data, i)
 	switch t {
 	case F16:
-		return Value{Type: t, float: decode(uint32(b), 5, 10)}
+		return Value{Type: t, float: float64(num.F16ToF32(uint16(b)))}
 	case BF16:
-		return Value{Type: t, float: float64(math.Float32frombits(uint32(b) << 16))}
+		return Value{Type: t, float: float64(num.BF16ToF32(uint16(b)))}
 	case F32:
 		return Value{Type: t, float: float64(math.Float32frombits(uint32(b)))}
 	case F64:
 		return Value{Type: t, float: math.Float64frombits(b)}
 	case E4M3:
-		return Value{Type: t, float: decodeE4M3(uint32(b))}
+		return Value{Type: t, float: float64(num.E4M3ToF32(uint8(b)))}
 	case E5M2:
-		return Value{Type: t, float: decode(uint32(b), 5, 2)}
+		return Value{Type: t, float: float64(num.E5M2ToF32(uint8(b)))}
 	case I8, I16, I32:
 		shift := 64 - 8*t.Size()
 		return Value{Type: t, int: uint64(int64(b<<shift) >> shift)}
 	}
 	return Value{Type: t, int: b}
-}
-
-// decode reads an IEEE 754 format of a sign, e exponent and m fraction bits.
-func decode(bits uint32, e, m int) float64 {
-	frac := bits & (1<<m - 1)
-	exp := int(bits>>m) & (1<<e - 1)
-	bias := 1<<(e-1) - 1
-	var v float64
-	switch {
-	case exp == 1<<e-1 && frac != 0:
-		return math.NaN()
-	case exp == 1<<e-1:
-		v = math.Inf(1)
-	case exp == 0:
-		v = math.Ldexp(float64(frac), 1-bias-m)
-	default:
-		v = math.Ldexp(float64(frac|1<<m), exp-bias-m)
-	}
-	if bits>>(e+m)&1 != 0 {
-		v = -v
-	}
-	return v
-}
-
-// decodeE4M3 reads e4m3, which has no infinities: only all ones is NaN.
-func decodeE4M3(bits uint32) float64 {
-	if bits&0x7f == 0x7f {
-		return math.NaN()
-	}
-	if bits&0x78 != 0x78 {
-		return decode(bits, 4, 3)
-	}
-	v := math.Ldexp(float64(bits&7|8), 15-7-3)
-	if bits&0x80 != 0 {
-		v = -v
-	}
-	return v
 }
 
 // ordinal numbers the values of a floating-point type in their order, both
