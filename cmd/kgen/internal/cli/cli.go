@@ -36,6 +36,7 @@ func (a *app) commands() []*cobra.Command {
 		a.tuneCommand(),
 		a.emitCommand(),
 		a.compileCommand(),
+		a.checkCommand(),
 		a.runCommand(),
 		a.rooflineCommand(),
 		a.kernelsCommand(),

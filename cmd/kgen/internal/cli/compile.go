@@ -142,6 +142,9 @@ func (a *app) cached(key cache.Key, make func() ([]byte, error)) ([]byte, error)
 	return image, nil
 }
 
+// nvrtcFlags leave what is fused to the kernel.
+var nvrtcFlags = []string{"--fmad=false"}
+
 func (a *app) viaNVRTC(ctx context.Context, p *codegen.Compiled, r *cubinReport) ([]byte, error) {
 	text, err := p.CUDA()
 	if err != nil {
@@ -153,10 +156,9 @@ func (a *app) viaNVRTC(ctx context.Context, p *codegen.Compiled, r *cubinReport)
 	}
 	major, minor := compiler.Version()
 	r.Compiler = fmt.Sprintf("NVRTC %d.%d", major, minor)
-	flags := []string{"--fmad=false"} // the kernel says itself what is fused
-	key := cache.KeyOf(r.Compiler, p.Module.Arch, strings.Join(flags, " "), text)
+	key := cache.KeyOf(r.Compiler, p.Module.Arch, strings.Join(nvrtcFlags, " "), text)
 	return a.cached(key, func() ([]byte, error) {
-		res, err := compiler.Compile(ctx, nvrtc.Source{Name: r.Kernel + ".cu", Text: text}, nvrtc.Options{Arch: p.Module.Arch, Flags: flags})
+		res, err := compiler.Compile(ctx, nvrtc.Source{Name: r.Kernel + ".cu", Text: text}, nvrtc.Options{Arch: p.Module.Arch, Flags: nvrtcFlags})
 		if err != nil {
 			return nil, err
 		}

@@ -18,24 +18,55 @@ import (
 	"github.com/kgen-dev/kgen/codegen/target"
 )
 
-// runFlags are what kgen run takes beside the case.
-type runFlags struct {
-	device   choice
-	gpu      string
+// machineFlags describe a virtual machine.
+type machineFlags struct {
 	seed     uint64
 	schedule choice
 	async    choice
 	checks   string
-	blocks   string
-	dump     string
 }
 
-func (a *app) runCommand() *cobra.Command {
-	f := runFlags{
-		device:   choice{value: "vm", words: []string{"vm"}},
+func newMachineFlags() machineFlags {
+	return machineFlags{
 		schedule: choice{value: "order", words: []string{"order", "random"}},
 		async:    choice{value: "late", words: []string{"late", "early", "random"}},
 	}
+}
+
+func (f *machineFlags) declare(c *cobra.Command) {
+	c.Flags().Uint64Var(&f.seed, "seed", 0, "`N` that all chance follows from")
+	choiceFlag(c, &f.schedule, "schedule", "the order of warps, lanes and blocks")
+	choiceFlag(c, &f.async, "async", "when asynchronous copies and tensor operations land")
+	c.Flags().StringVar(&f.checks, "checks", "default", "`LIST` of faults to look for: default, all, none, classes, +class or -class")
+}
+
+// open makes the virtual machine; without a GPU one that fits the PTX.
+func (f *machineFlags) open(gpu *target.GPU) (*vm.Device, error) {
+	opt := vm.Options{GPU: gpu, Seed: f.seed}
+	var err error
+	if opt.Schedule, err = vm.ParseSchedule(f.schedule.value); err != nil {
+		return nil, err
+	}
+	if opt.Async, err = vm.ParseAsync(f.async.value); err != nil {
+		return nil, err
+	}
+	if opt.Checks, err = vm.ParseChecks(f.checks); err != nil {
+		return nil, fmt.Errorf("--checks: %w", err)
+	}
+	return vm.New(opt)
+}
+
+// runFlags are what kgen run takes beside the case.
+type runFlags struct {
+	device choice
+	gpu    string
+	vm     machineFlags
+	blocks string
+	dump   string
+}
+
+func (a *app) runCommand() *cobra.Command {
+	f := runFlags{device: choice{value: "vm", words: []string{"vm"}}, vm: newMachineFlags()}
 	c := &cobra.Command{
 		Use:   "run CASE.json",
 		Short: "Run PTX on the virtual machine and check what it computes",
@@ -58,17 +89,21 @@ not, and 2 for a case that cannot be run as it is.`,
 	choiceFlag(c, &f.device, "device", "what to run on")
 	c.Flags().StringVar(&f.gpu, "gpu", "", gpuUsage+"; without it one that fits the PTX's .target")
 	mustComplete(c, "gpu", completeGPUFlag)
-	c.Flags().Uint64Var(&f.seed, "seed", 0, "`N` that all chance follows from")
-	choiceFlag(c, &f.schedule, "schedule", "the order of warps, lanes and blocks")
-	choiceFlag(c, &f.async, "async", "when asynchronous copies and tensor operations land")
-	c.Flags().StringVar(&f.checks, "checks", "default", "`LIST` of faults to look for: default, all, none, classes, +class or -class")
+	f.vm.declare(c)
 	c.Flags().StringVar(&f.blocks, "blocks", "", "`LIST` of blocks of the grid to run, each x, x:y or x:y:z; without it all")
 	c.Flags().StringVar(&f.dump, "dump", "", "`DIR` for the buffers after the last launch, as .npy files")
 	return c
 }
 
 func (a *app) runCase(ctx context.Context, file string, f *runFlags) error {
-	dev, err := f.open()
+	var gpu *target.GPU
+	if f.gpu != "" {
+		var err error
+		if gpu, err = target.Lookup(f.gpu); err != nil {
+			return usage(err)
+		}
+	}
+	dev, err := f.vm.open(gpu)
 	if err != nil {
 		return usage(err)
 	}
@@ -92,27 +127,6 @@ func (a *app) runCase(ctx context.Context, file string, f *runFlags) error {
 		return wrong(errors.New(file + ": " + whatIsWrong(res)))
 	}
 	return nil
-}
-
-// open makes the virtual machine that the flags describe.
-func (f *runFlags) open() (*vm.Device, error) {
-	opt := vm.Options{Seed: f.seed}
-	var err error
-	if f.gpu != "" {
-		if opt.GPU, err = target.Lookup(f.gpu); err != nil {
-			return nil, err
-		}
-	}
-	if opt.Schedule, err = vm.ParseSchedule(f.schedule.value); err != nil {
-		return nil, err
-	}
-	if opt.Async, err = vm.ParseAsync(f.async.value); err != nil {
-		return nil, err
-	}
-	if opt.Checks, err = vm.ParseChecks(f.checks); err != nil {
-		return nil, fmt.Errorf("--checks: %w", err)
-	}
-	return vm.New(opt)
 }
 
 // runError classes why a case could not be run: the virtual machine refuses
@@ -215,7 +229,7 @@ func (a *app) printRun(r *bench.Result) error {
 	if r.Printed != "" {
 		fmt.Fprintf(a.out, "\nprinted by the kernel:\n%s\n", strings.TrimRight(r.Printed, "\n"))
 	}
-	return a.printCounters(r)
+	return a.printCounters(r.Provenance, &r.Counters)
 }
 
 func (a *app) printFaults(faults []bench.Fault) {
@@ -244,10 +258,9 @@ func siteText(kernel string, s bench.Site) string {
 }
 
 // printCounters shows the counters that are not zero.
-func (a *app) printCounters(r *bench.Result) error {
-	c := &r.Counters
+func (a *app) printCounters(from bench.Provenance, c *bench.Counters) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "\n%s\n", r.Provenance)
+	fmt.Fprintf(w, "\n%s\n", from)
 	fmt.Fprintf(w, "  launched\t%d blocks, %d warps, %d threads\n", c.Blocks, c.Warps, c.Threads)
 	for i, n := range c.Instructions {
 		if n.Warp > 0 {

@@ -1,0 +1,341 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen"
+	"github.com/kgen-dev/kgen/codegen/nvrtc"
+	"github.com/kgen-dev/kgen/kernels/family"
+	"github.com/kgen-dev/kgen/kernels/space"
+)
+
+// checkFlags are what kgen check takes beside the problem.
+type checkFlags struct {
+	set   []string
+	via   choice
+	parts int
+	vm    machineFlags
+}
+
+// checkReport is what kgen check --json prints.
+type checkReport struct {
+	Kernel     string           `json:"kernel"`
+	GPU        string           `json:"gpu"`
+	Problem    family.Settings  `json:"problem"`
+	Config     space.Config     `json:"config"`
+	Via        string           `json:"via"`
+	Device     string           `json:"device"`
+	OK         bool             `json:"ok"`
+	Regions    []regionReport   `json:"regions"`
+	Faults     []bench.Fault    `json:"faults"`
+	Counters   bench.Counters   `json:"counters"`
+	Provenance bench.Provenance `json:"provenance"` // of the counters
+}
+
+// regionReport is a box of an output that was compared with the reference.
+type regionReport struct {
+	Output string `json:"output"`
+	Lo     []int  `json:"lo"`
+	Hi     []int  `json:"hi"`
+	Wrong  string `json:"wrong,omitempty"`
+}
+
+func (a *app) checkCommand() *cobra.Command {
+	f := &checkFlags{via: choice{value: "ptx", words: []string{"ptx", "nvrtc"}}, vm: newMachineFlags()}
+	return a.familyCommand(familyVerb{
+		name:  "check",
+		short: "Check one configuration against its reference on the virtual machine",
+		long: `Check one configuration: compile it, run pieces of the problem on the virtual
+machine over random data, and compare what they compute with the float64
+reference. The pieces are at the corners of the tile space first, where its
+edges are. Without --set the configuration is the problem's default.
+
+The exit code is 0 when everything compared is right and no fault was reported,
+and 3 when not.`,
+		example: `  kgen check gemm --gpu a100 --m 1000 --n 777 --k 333
+  kgen check flashattn --gpu h100 --seq 1021 --set BM=64 --set BN=32 --async random --seed 5
+  kgen check softmax --gpu rtx4090 --cols 1001 --via nvrtc --json`,
+		flags: func(c *cobra.Command) {
+			settingFlag(c, &f.set)
+			choiceFlag(c, &f.via, "via", "whose PTX runs: our own, or NVRTC's of our CUDA C")
+			c.Flags().IntVar(&f.parts, "parts", 4, "run `N` pieces of the problem")
+			f.vm.declare(c)
+			a.jsonFlag(c)
+		},
+		run: func(ctx context.Context, j *job) error { return a.check(ctx, j, f) },
+	})
+}
+
+func (a *app) check(ctx context.Context, j *job, f *checkFlags) error {
+	if f.parts < 1 {
+		return usagef("--parts %d: want 1 or more", f.parts)
+	}
+	dev, err := f.vm.open(j.gpu)
+	if err != nil {
+		return usage(err)
+	}
+	defer dev.Close()
+	if err := checkable(j.problem); err != nil {
+		return err
+	}
+	config, err := j.config(f.set)
+	if err != nil {
+		return err
+	}
+	r := &checkReport{
+		Kernel: j.family.Name, GPU: j.gpu.ID, Problem: j.problem.Settings(), Config: config, Via: f.via.value,
+		Device: dev.Name(), Provenance: dev.Provenance(), Faults: []bench.Fault{},
+	}
+	if err := r.run(ctx, j, f, dev); err != nil {
+		return err
+	}
+	if err := a.printCheck(r); err != nil {
+		return err
+	}
+	if !r.OK {
+		return wrong(fmt.Errorf("%s: %s", r.Kernel, r.firstWrong()))
+	}
+	return nil
+}
+
+// maxCheckBytes bounds the tensors of a problem that is checked: data, the
+// virtual machine's memory and its shadow are all in this machine's.
+const maxCheckBytes = 2 << 30
+
+func checkable(p family.Problem) error {
+	total := 0.0
+	for _, a := range p.Args() {
+		total += float64(a.Elements()) * float64(a.Elem.MemoryBits()) / 8
+	}
+	if total > maxCheckBytes {
+		return usagef("problem of %.3g GB: a check takes at most %.3g GB, want smaller sizes", total/1e9, maxCheckBytes/1e9)
+	}
+	return nil
+}
+
+// run compiles the configuration, runs pieces of the problem and compares them.
+func (r *checkReport) run(ctx context.Context, j *job, f *checkFlags, dev bench.Device) error {
+	program, err := j.problem.Program(r.Config)
+	if err != nil {
+		return err
+	}
+	c, err := codegen.Compile(program, j.gpu, codegen.Options{Verify: true})
+	if err != nil {
+		return compileError(err)
+	}
+	text, err := ptxText(ctx, c, f.via.value, r.Kernel)
+	if err != nil {
+		return err
+	}
+	parts, err := j.problem.Parts(r.Config, rand.New(rand.NewPCG(f.vm.seed, 0)), f.parts)
+	if err != nil {
+		return err
+	}
+	data, err := family.NewData(j.problem.Args(), f.vm.seed)
+	if err != nil {
+		return err
+	}
+	v := &checkRun{dev: dev, args: j.problem.Args(), data: data}
+	if err := v.launch(ctx, c, text, parts); err != nil {
+		return err
+	}
+	r.Faults = append(r.Faults, v.faults...)
+	r.Counters = v.counters
+	for _, p := range parts {
+		for _, region := range p.Regions {
+			if err := r.compare(j.problem, data, region); err != nil {
+				return err
+			}
+		}
+	}
+	r.OK = len(r.Faults) == 0 && r.firstWrong() == ""
+	return nil
+}
+
+// ptxText is the PTX to run: ours, or what NVRTC makes of our CUDA C.
+func ptxText(ctx context.Context, c *codegen.Compiled, via, name string) (string, error) {
+	if via == "ptx" {
+		return c.PTX()
+	}
+	text, err := c.CUDA()
+	if err != nil {
+		return "", compileError(err)
+	}
+	compiler, err := nvrtc.Find()
+	if err != nil {
+		return "", fmt.Errorf("%w; --via ptx does without NVRTC", err)
+	}
+	arch := fmt.Sprintf("compute_%d", c.Module.SM)
+	res, err := compiler.Compile(ctx, nvrtc.Source{Name: name + ".cu", Text: text}, nvrtc.Options{Arch: arch, Flags: nvrtcFlags, LineInfo: true})
+	if err != nil {
+		return "", err
+	}
+	return string(res.PTX), nil
+}
+
+func (r *checkReport) compare(p family.Problem, d family.Data, region family.Region) error {
+	want, err := p.Expect(d, region)
+	if err != nil {
+		return err
+	}
+	report := regionReport{Output: region.Out, Lo: region.Lo, Hi: region.Hi}
+	if err := d[region.Out].Check(region, want); err != nil {
+		report.Wrong = err.Error()
+	}
+	r.Regions = append(r.Regions, report)
+	return nil
+}
+
+// firstWrong says what the first wrong region or fault is; "" if all is right.
+func (r *checkReport) firstWrong() string {
+	for _, f := range r.Faults {
+		return fmt.Sprintf("%s at line %d: %s", f.Class, f.Line, f.Message)
+	}
+	for _, g := range r.Regions {
+		if g.Wrong != "" {
+			return g.Wrong
+		}
+	}
+	return ""
+}
+
+// checkRun is a problem on a device.
+type checkRun struct {
+	dev      bench.Device
+	args     []family.Arg
+	data     family.Data
+	faults   []bench.Fault
+	counters bench.Counters
+}
+
+// launch runs the parts' points, and reads the outputs back into the data.
+func (v *checkRun) launch(ctx context.Context, c *codegen.Compiled, text string, parts []family.Part) error {
+	plan, err := c.Plan(planArguments(v.args))
+	if err != nil {
+		return usage(err)
+	}
+	m, err := v.dev.Load(ctx, c.Program.Name+".ptx", []byte(text))
+	if err != nil {
+		return err
+	}
+	memory, err := v.allocate(plan)
+	if err != nil {
+		return err
+	}
+	reports, err := bench.RunPlan(ctx, v.dev, m, plan, memory, points(parts))
+	if err != nil {
+		return err
+	}
+	for _, r := range reports {
+		v.faults = append(v.faults, r.Faults...)
+		v.counters.Add(&r.Counters)
+	}
+	for i, a := range v.args {
+		if !a.Out {
+			continue
+		}
+		if err := v.dev.Read(memory[i], 0, v.data[a.Name].Bytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// allocate makes memory of the arguments and then of the workspace.
+func (v *checkRun) allocate(plan *codegen.Plan) ([]bench.Buffer, error) {
+	var memory []bench.Buffer
+	for _, a := range v.args {
+		if a.IsScalar() {
+			memory = append(memory, bench.Buffer{})
+			continue
+		}
+		data := v.data[a.Name].Bytes
+		b, err := v.dev.Alloc(int64(len(data)), 0)
+		if err != nil {
+			return nil, fmt.Errorf("argument %s: %w", a.Name, err)
+		}
+		if err := v.dev.Write(b, 0, data); err != nil {
+			return nil, fmt.Errorf("argument %s: %w", a.Name, err)
+		}
+		memory = append(memory, b)
+	}
+	for _, n := range plan.Workspace {
+		b, err := v.dev.Alloc(n, 0)
+		if err != nil {
+			return nil, fmt.Errorf("workspace: %w", err)
+		}
+		memory = append(memory, b)
+	}
+	return memory, nil
+}
+
+// planArguments are a family's arguments as a plan takes them.
+func planArguments(args []family.Arg) []codegen.Argument {
+	wide := func(v []int) []int64 {
+		out := make([]int64, len(v))
+		for i, x := range v {
+			out[i] = int64(x)
+		}
+		return out
+	}
+	var out []codegen.Argument
+	for _, a := range args {
+		switch {
+		case a.IsScalar() && a.Elem.IsFloat():
+			out = append(out, codegen.Argument{Bits: uint64(math.Float32bits(float32(a.Float)))})
+		case a.IsScalar():
+			out = append(out, codegen.Argument{Bits: uint64(a.Int)})
+		default:
+			out = append(out, codegen.Argument{Dims: wide(a.Dims), Strides: wide(a.Strides)})
+		}
+	}
+	return out
+}
+
+// points are the tiles of all parts, each once, by launch step.
+func points(parts []family.Part) [][][]int {
+	all := make([][][]int, len(parts[0].Tiles))
+	for _, p := range parts {
+		for step, tiles := range p.Tiles {
+			for _, at := range tiles {
+				if !slices.ContainsFunc(all[step], func(have []int) bool { return slices.Equal(have, at) }) {
+					all[step] = append(all[step], at)
+				}
+			}
+		}
+	}
+	return all
+}
+
+func (a *app) printCheck(r *checkReport) error {
+	if a.json {
+		return a.printJSON(r)
+	}
+	mark := a.paint("32", "right")
+	if !r.OK {
+		mark = a.paint("31", "wrong")
+	}
+	fmt.Fprintf(a.out, "%s: %s (%s)\n%s, by %s on %s\n\n", mark, r.Kernel, r.Problem, r.Config, r.Via, r.Device)
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "OUTPUT\tFROM\tTO\tAGAINST THE REFERENCE")
+	for _, g := range r.Regions {
+		verdict := "right"
+		if g.Wrong != "" {
+			verdict = g.Wrong
+		}
+		fmt.Fprintf(w, "%s\t%v\t%v\t%s\n", g.Output, g.Lo, g.Hi, verdict)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	a.printFaults(r.Faults)
+	return a.printCounters(r.Provenance, &r.Counters)
+}
