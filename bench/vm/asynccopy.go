@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/ptx"
 )
 
@@ -34,6 +35,9 @@ type inFlight struct {
 	src   lanes64 // addresses in global memory
 	read  lanes32 // bytes to read
 	moved bool    // the data are there already
+	warp  int
+	undef uint32 // lanes that read bytes never written
+	from  *ptx.Instruction
 	mark  asyncMark
 }
 
@@ -127,6 +131,8 @@ func (d *decoder) asyncCopy() {
 			d.source(in, &op.sizeSlot, o, ptx.U32, exact)
 		}
 	}
+	d.access(&op.dst)
+	d.access(&op.src)
 	in.fn[modeFull] = asyncCopy
 	in.rule = ruleAsyncCopy
 	d.emit(in)
@@ -146,6 +152,7 @@ func asyncCopy(w *warp, in *inst) {
 	w.mask = good
 	good = w.aligned(in, &c.src, size, "global")
 	w.mask = saved
+	c.undef = 0
 	var reads uint32
 	for m := good; m != 0; m &= m - 1 {
 		i := firstLane(m)
@@ -195,11 +202,15 @@ func (w *warp) move(c *inFlight, lanes uint32) {
 		dst := w.b.shared[c.dst[i]:][:size]
 		n := int(c.read[i])
 		if n > 0 {
-			if al, off := w.globalBytes(c.in, i, c.src[i], n, false); al != nil {
-				w.b.readGlobal(dst[:n], al, off)
-			}
+			w.readGlobal(c, i, dst[:n])
 		}
 		clear(dst[n:])
+		if u := w.b.undef; u != nil {
+			u.define(c.dst[i], size)
+			if c.undef>>i&1 != 0 {
+				w.copyUndefined(c, i, n)
+			}
+		}
 	}
 }
 
@@ -214,6 +225,57 @@ func (w *warp) land(c *inFlight, lanes uint32) {
 	}
 	c.lanes &^= lanes
 	w.markLanded(c, lanes)
+}
+
+// readGlobal reads what a copy's lane is to bring.
+func (w *warp) readGlobal(c *inFlight, lane int, dst []byte) {
+	n := len(dst)
+	c.undef &^= 1 << lane
+	if r := w.b.race; r != nil {
+		at := side{w: w, in: c.in, space: ptx.SpaceGlobal, lane: lane, addr: c.src[lane]}
+		if !r.off {
+			at.id = r.eventFor(w, c.in, &c.in.copy.src, eventAsync)
+		}
+		p := r.page(w, c.src[lane])
+		if b := r.access(w, p, &at, n); b != nil {
+			copy(dst, b)
+			if p.undefinedAt(int(c.src[lane]&shadowMask), n) {
+				c.undef |= 1 << lane
+			}
+		}
+		return
+	}
+	if al, off := w.globalBytes(c.in, lane, c.src[lane], n, false); al != nil {
+		copy(dst, al.data[off:])
+		if al.undef != nil && al.someUndefined(off, n) {
+			c.undef |= 1 << lane
+		}
+	}
+}
+
+// copyUndefined marks copied bytes that were never written as undefined.
+func (w *warp) copyUndefined(c *inFlight, lane, n int) {
+	from := w.b.addOrigin(origin{class: bench.UninitialisedGlobalRead, src: c.from, space: ptx.SpaceGlobal, addr: c.src[lane], size: n, warp: w.index, lane: lane})
+	al := w.b.l.dev.mem.find(c.src[lane])
+	for i := 0; i < n; i++ {
+		bits := uint64(0)
+		if p := w.pageOf(c.src[lane] + uint64(i)); p != nil {
+			bits = p.undefinedBytes(int((c.src[lane]+uint64(i))&shadowMask), 1)
+		} else if al != nil && al.undef != nil {
+			bits = al.undefinedBytes(int64(c.src[lane]-al.addr)+int64(i), 1)
+		}
+		if bits != 0 {
+			w.b.undef.undefine(c.dst[lane]+uint64(i), 1, bits, from)
+		}
+	}
+}
+
+// pageOf is the block's copy of the page of an address, if there is one.
+func (w *warp) pageOf(addr uint64) *page {
+	if w.b.race == nil {
+		return nil
+	}
+	return w.b.race.pages.find(addr >> shadowBits)
 }
 
 func commitGroup(w *warp, in *inst) { w.commit(w.mask) }
@@ -284,3 +346,9 @@ func (w *warp) waitGroups(lanes uint32, n int) {
 	}
 	a.groups = a.groups[:kept]
 }
+
+// bulk is cp.async.bulk in all its forms.
+func (d *decoder) bulk() { d.refuse("the virtual machine does not execute it yet") }
+
+// asyncArrive is cp.async.mbarrier.arrive.
+func (d *decoder) asyncArrive() { d.refuse("the virtual machine does not execute it yet") }

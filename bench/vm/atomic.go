@@ -22,6 +22,7 @@ type atomOp struct {
 	mem  *memOp
 	f    laneFn // of old value and operands; the new value
 	cas  bool
+	exch bool
 	b, c []operand // operands, by vector element
 }
 
@@ -61,7 +62,7 @@ func (d *decoder) atomic(returns bool) {
 	ops := d.operands(least, most)
 	in := d.new(kindControl)
 	in.ctl = atom
-	a := &atomOp{mem: m, cas: op == "cas"}
+	a := &atomOp{mem: m, cas: op == "cas", exch: op == "exch"}
 	in.atom = a
 	in.mem = m
 	m.size = t.Size()
@@ -78,6 +79,7 @@ func (d *decoder) atomic(returns bool) {
 		ops = ops[1:]
 	}
 	d.memory(in, m, &ops[0])
+	d.access(m)
 	bind := func(o *ptx.Operand) []operand {
 		e := elements(o)
 		if len(e) != n {
@@ -157,17 +159,28 @@ func atom(w *warp, in *inst) {
 	w.mask = m
 	var addr lanes64
 	w.addresses(a.mem, &addr)
-	changed := false
+	r := w.b.race
+	if r != nil && r.off {
+		r = nil
+	}
+	if r != nil {
+		r.beforeStrong(a.mem)
+	}
+	var changed uint32
 	for l := m; l != 0; l &= l - 1 {
 		i := firstLane(l)
 		if w.atomicLane(in, a, i, addr[i]) {
-			changed = true
+			changed |= 1 << i
 		}
+	}
+	if r != nil {
+		r.afterStrong(w, a.mem, &addr, m, true, false, false)
+		r.afterStrong(w, a.mem, &addr, changed, false, true, true)
 	}
 	w.countAtomic(a, &addr, m)
 	w.mask = saved
 	w.pc++
-	if !changed {
+	if changed == 0 {
 		w.poll(in)
 	} else if a.mem.space != ptx.SpaceShared {
 		w.b.touched()
@@ -201,17 +214,15 @@ func (w *warp) atomicLane(in *inst, a *atomOp, i int, addr uint64) (changed bool
 			return false
 		}
 		p = w.b.shared[off:]
-		w.b.atomicShared(w, in, i, off, size)
+		w.atomicShared(in, i, off, size)
 	case ptx.SpaceLocal:
 		if p = w.localBytes(in, i, addr, size); p == nil {
 			return false
 		}
 	default:
-		al, off := w.globalBytes(in, i, addr, size, true)
-		if al == nil {
+		if p = w.atomicGlobal(in, i, addr, size); p == nil {
 			return false
 		}
-		p = w.b.atomicGlobal(w, in, i, al, off, size)
 	}
 	for e := range a.b {
 		q := p[e*a.mem.size:]
@@ -231,6 +242,70 @@ func (w *warp) atomicLane(in *inst, a *atomOp, i int, addr uint64) (changed bool
 		}
 	}
 	return changed
+}
+
+// atomicShared notes an operation on shared memory.
+func (w *warp) atomicShared(in *inst, lane int, off uint64, size int) {
+	if r := w.b.race; r != nil {
+		var all lanes64
+		all[lane] = off
+		r.sharedAccess(w, in, in.mem, &all, size, 1<<lane, true, eventStrong)
+	}
+	if u := w.b.undef; u != nil {
+		w.atomicDefined(in, lane, u.bits(off, size), func() { u.define(off, size) })
+	}
+}
+
+// atomicGlobal is the bytes of an operation on global memory; nil after a
+// report.
+func (w *warp) atomicGlobal(in *inst, lane int, addr uint64, size int) []byte {
+	if r := w.b.race; r != nil {
+		at := side{w: w, in: in, space: ptx.SpaceGlobal, write: true, lane: lane, addr: addr}
+		if !r.off {
+			at.id = r.eventFor(w, in, in.mem, eventStrong)
+		}
+		p := r.page(w, addr)
+		before := uint64(0)
+		if p != nil && p.someUndefined && int(addr&shadowMask)+size <= p.n {
+			before = p.undefinedBytes(int(addr&shadowMask), size)
+		}
+		b := r.access(w, p, &at, size)
+		if b != nil && before != 0 {
+			w.atomicDefined(in, lane, before, func() {})
+		}
+		return b
+	}
+	al, off := w.globalBytes(in, lane, addr, size, true)
+	if al == nil {
+		return nil
+	}
+	if al.undef != nil && w.u != nil {
+		if bits := al.undefinedBytes(off, size); bits != 0 {
+			w.atomicDefined(in, lane, bits, func() { al.defineShared(off, int64(size)) })
+		}
+	}
+	return al.data[off:]
+}
+
+// atomicDefined reports an operation on bytes that were never written, except
+// one that only writes. The bytes count as written from then on.
+func (w *warp) atomicDefined(in *inst, lane int, bits uint64, define func()) {
+	if bits == 0 {
+		return
+	}
+	define()
+	m := in.mem
+	if in.atom.exch && len(m.data) == 0 {
+		return
+	}
+	class, space := bench.UninitialisedGlobalRead, ptx.SpaceGlobal
+	if m.space == ptx.SpaceShared {
+		class, space = bench.UninitialisedSharedRead, ptx.SpaceShared
+	}
+	var addr lanes64
+	w.addresses(m, &addr)
+	from := w.b.addOrigin(origin{class: class, src: w.source(in), space: space, addr: addr[lane], size: m.size, warp: w.index, lane: lane})
+	w.useUndefined(in, lane, from, "by an atomic operation")
 }
 
 // element is a register's value in a lane.

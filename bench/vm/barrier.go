@@ -130,7 +130,7 @@ func bar(w *warp, in *inst) {
 	if op.red != "" {
 		bar.reduce(w.p[op.pred]^in.neg, m)
 	}
-	b.arriveClock(bar, w, in, m)
+	b.arriveClock(bar, w, m)
 	w.pc++
 	if !op.arrive {
 		if rest := w.mask &^ m; rest != 0 {
@@ -211,7 +211,7 @@ func clusterBar(w *warp, in *inst) {
 	if in.bar.arrive {
 		bar.waiting = true
 		bar.arrived[w.index] |= m
-		b.arriveClock(bar, w, in, m)
+		b.arriveClock(bar, w, m)
 		w.pc++
 		if b.complete(bar) {
 			b.releaseCluster()

@@ -22,6 +22,11 @@ type block struct {
 	cluster     barrier
 	clusterDone [warpSize]uint32 // lanes, by warp, that have arrived and not waited yet
 
+	sequence   []int // of the warps in a round
+	at         int   // the warp in the round that runs
+	within     bool  // its share has begun
+	ran, polls int   // warps that ran in the round, and that only polled
+
 	turn     bool // it may touch what all blocks share
 	wantTurn bool
 	polled   bool // a warp polled what all blocks share since the last turn
@@ -33,6 +38,7 @@ type block struct {
 	patterns []pattern
 	race     *raceState
 	undef    *sharedUndefined
+	origins  []origin
 	pick     rng
 }
 
@@ -43,7 +49,7 @@ type barrier struct {
 	need    int              // count operand; 0 is every thread
 	waiting bool
 	red     reduction
-	clock   *clock
+	clock   clock
 }
 
 // reduction is what bar.red computes over the threads that arrive.
@@ -67,35 +73,45 @@ const (
 // quantum is how many instructions a warp runs before the block's others.
 const quantum = 1 << 14
 
-// run runs a block as far as it gets.
+// run runs a block as far as it gets. What happens does not depend on whether
+// the block had its turn at once or was put aside for it.
 func (b *block) run() outcome {
 	for b.ended < len(b.warps) {
-		ran, polls := 0, 0
-		for i := range b.warps {
-			w := b.warps[i]
-			if !w.ready() {
-				continue
+		for ; b.at < len(b.warps); b.at++ {
+			if b.race != nil && len(b.race.pages.list) >= maxPages {
+				if !b.mayShare() {
+					return blockTurn
+				}
+				b.race.flush()
 			}
-			ran++
+			w := b.warps[b.sequence[b.at]]
+			if !b.within {
+				if !w.ready() {
+					continue
+				}
+				b.ran++
+				w.begin()
+			}
+			b.within = false
 			switch w.slice() {
 			case stopTurn:
-				if b.l.abort.Load() {
-					return blockAbort
-				}
+				b.within = true
 				return blockTurn
 			case stopAbort:
 				return blockAbort
 			case stopFatal:
 				return blockFatal
 			case stopYield:
-				polls++
+				b.polls++
 			}
 		}
+		ran, polls := b.ran, b.polls
+		b.newRound()
 		switch {
 		case ran == 0:
 			if !b.unblock() {
 				b.deadlock()
-				return blockDone
+				return b.finish()
 			}
 		case polls < ran:
 			b.idle = 0
@@ -106,16 +122,42 @@ func (b *block) run() outcome {
 					b.polled = false
 					return blockSpins
 				}
-				if !b.stuck() {
-					continue
-				}
-				if !b.unblock() {
+				if b.stuck() && !b.unblock() {
 					b.deadlock()
-					return blockDone
+					return b.finish()
 				}
 			}
 		}
 	}
+	return b.finish()
+}
+
+// newRound starts over with the first warp.
+func (b *block) newRound() {
+	b.at, b.ran, b.polls = 0, 0, 0
+	if b.l.dev.opt.Schedule == Shuffle {
+		for i := len(b.sequence) - 1; i > 0; i-- {
+			j := b.pick.below(i + 1)
+			b.sequence[i], b.sequence[j] = b.sequence[j], b.sequence[i]
+		}
+	}
+}
+
+// finish ends the block: in its turn, where its accesses are compared with
+// those of others.
+func (b *block) finish() outcome {
+	r := b.race
+	if r == nil {
+		return blockDone
+	}
+	if !b.mayShare() {
+		b.ended = len(b.warps)
+		return blockTurn
+	}
+	r.settleHeld()
+	b.l.across.held = append(b.l.across.held, r.held...)
+	r.held = r.held[:0]
+	r.flush()
 	return blockDone
 }
 
@@ -135,12 +177,17 @@ func (w *warp) ready() bool {
 	return false
 }
 
+// begin gives a warp a new share of instructions.
+func (w *warp) begin() {
+	share := int64(quantum)
+	if w.b.l.dev.opt.Schedule == Shuffle {
+		share = int64(1 + w.b.pick.below(200))
+	}
+	w.limit = min(w.executed+share, w.b.l.maxInstructions)
+}
+
 // slice runs a warp until it blocks, ends, or has had its share.
 func (w *warp) slice() stop {
-	w.limit = w.executed + quantum
-	if m := w.b.l.maxInstructions; w.limit > m {
-		w.limit = m
-	}
 	for {
 		if w.mask == 0 && !w.next() {
 			if w.live == 0 && len(w.paths) == 0 {

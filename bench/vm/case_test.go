@@ -27,6 +27,15 @@ func cases(t testing.TB) []string {
 	return files
 }
 
+// refused are the cases with instructions that the virtual machine does not
+// have yet. It must say so when it loads them.
+var refused = map[string]bool{
+	"attention_fp16_causal_sm90": true, "matmul_f16_sm90": true,
+	"bulk_store_clean": true, "bulk_store_no_proxy_fence": true,
+	"mbarrier_clean": true, "ring_clean": true,
+	"tma_copy_f32_sm90": true, "tma_matmul_f16_sm90": true, "tma_matmul_f16_ws_sm90": true,
+}
+
 func runCase(t testing.TB, file string, opt vm.Options) *bench.Result {
 	t.Helper()
 	c, err := bench.ReadCase(file)
@@ -45,6 +54,13 @@ func TestForeignCases(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, err := bench.ReadCase(file)
 			require.NoError(t, err)
+			if refused[name] {
+				dev, err := vm.New(vm.Options{})
+				require.NoError(t, err)
+				_, err = dev.Load(context.Background(), c.PTXFile, c.PTX)
+				require.ErrorContains(t, err, "the virtual machine does not execute it")
+				return
+			}
 			r := runCase(t, file, vm.Options{})
 			for _, b := range r.Buffers {
 				require.Zero(t, b.Mismatches, "argument %d: first %+v", b.Arg, b.First)

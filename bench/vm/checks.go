@@ -53,6 +53,7 @@ var (
 	defaultChecks = allChecks &^ (mustBit(StrictProxy) | mustBit(SameValue))
 
 	checkUndefined = mustBit(string(bench.UninitialisedGlobalRead)) | mustBit(string(bench.UninitialisedSharedRead)) | mustBit(string(bench.UninitialisedRegister))
+	checkSameValue = mustBit(SameValue)
 	checkRaces     = mustBit(string(bench.SharedRace)) | mustBit(string(bench.GlobalRace)) | mustBit(string(bench.AsyncCopyRace)) | mustBit(string(bench.MissingProxyFence))
 )
 

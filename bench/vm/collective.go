@@ -39,7 +39,16 @@ type collective struct {
 	dst     int32 // of 32 bits, -1 is none
 	dstPred int32
 	orders  bool // memory: bar.warp.sync
-	run     func(g *gathered)
+
+	shuffles, ballot bool
+	run              func(g *gathered)
+}
+
+// undefinedValues is what a collective carries over of undefined operands.
+type undefinedValues struct {
+	lanes uint32 // with some
+	bits  lanes64
+	from  lanes32
 }
 
 // gathered is a collective's operands and results, in all lanes.
@@ -54,6 +63,8 @@ type gathered struct {
 	outP uint32
 	from lanes32 // lane that a result comes from, for shuffles
 	lost uint32  // results that no lane gave
+
+	undef undefinedValues
 }
 
 // meeting is a collective that waits for more lanes.
@@ -92,6 +103,7 @@ func (d *decoder) shfl() {
 	d.typ()
 	ops := d.operands(5, 5)
 	in, c := d.newCollective(shuffle(mode))
+	c.shuffles = true
 	d.pair(in, c, &ops[0])
 	d.source(in, &c.value, &ops[1], ptx.B32, exact)
 	d.source(in, &c.b, &ops[2], ptx.B32, exact)
@@ -165,6 +177,7 @@ func (d *decoder) vote() {
 		}
 	})
 	if mode == "ballot" {
+		c.ballot = true
 		d.destination(in, &c.dst, &ops[0], ptx.B32, exact)
 	} else {
 		d.predicateDestination(in, &c.dstPred, &ops[0])
@@ -290,8 +303,10 @@ func collect(w *warp, in *inst) {
 		w.checkOperand(in, class32, in.coll.members, m)
 	}
 	missing := members & w.live &^ m
+	blamed := false // a report says why results are lost
 	if missing&skipped != 0 {
 		w.fault(bench.DivergentCollective, in, firstLane(m), "%s: lanes %08x of the member mask %08x skip it", in.coll.name, missing&skipped, members)
+		blamed = true
 		missing &^= skipped
 	}
 	if missing == 0 {
@@ -299,6 +314,9 @@ func collect(w *warp, in *inst) {
 		w.gather(in, &g, m)
 		g.members = members
 		in.coll.run(&g)
+		if blamed {
+			g.lost = 0
+		}
 		w.scatter(in, &g, m)
 		if in.coll.orders {
 			w.orderLanes(g.lanes)
@@ -327,6 +345,9 @@ func (w *warp) splitCollective(in *inst, m, same uint32) {
 func (w *warp) gather(in *inst, g *gathered, lanes uint32) {
 	c := in.coll
 	g.lanes |= lanes
+	if w.undefs > 0 {
+		w.gatherUndefined(in, g, lanes)
+	}
 	if c.pred {
 		g.p = g.p&^lanes | (w.p[c.value]^in.neg)&lanes
 		return
@@ -386,13 +407,17 @@ func (w *warp) meetOthers(in *inst, m, members uint32) {
 	}
 	w.park(wait{kind: waitCollective, in: in, meet: mt})
 	if members&w.live&^mt.g.lanes == 0 {
-		w.finishMeeting(mt)
+		w.finishMeeting(mt, false)
 	}
 }
 
-// finishMeeting runs a collective that lanes wait in.
-func (w *warp) finishMeeting(mt *meeting) {
+// finishMeeting runs a collective that lanes wait in. If a report has said that
+// lanes are missing, results lost for that are not a second defect.
+func (w *warp) finishMeeting(mt *meeting, blamed bool) {
 	mt.in.coll.run(&mt.g)
+	if blamed {
+		mt.g.lost = 0
+	}
 	if mt.in.coll.orders {
 		w.orderLanes(mt.g.lanes)
 	}
@@ -438,7 +463,7 @@ func (w *warp) forceCollective() bool {
 			}
 		}
 	}
-	w.finishMeeting(mt)
+	w.finishMeeting(mt, missing != 0)
 	return true
 }
 
@@ -465,3 +490,73 @@ func (w *warp) sourceIn(fr *frame, in *inst) *ptx.Instruction {
 
 // lanesOf counts lanes.
 func lanesOf(m uint32) int { return bits.OnesCount32(m) }
+
+// gatherUndefined notes undefined values, and reports undefined lane numbers.
+func (w *warp) gatherUndefined(in *inst, g *gathered, lanes uint32) {
+	c := in.coll
+	k := class32
+	switch {
+	case c.pred:
+		k = classPred
+	case c.wide:
+		k = class64
+	}
+	w.checkOperand(in, class32, c.b, lanes)
+	w.checkOperand(in, class32, c.c, lanes)
+	s := w.fr.prog.unified(k, c.value)
+	for l := w.u[s] & lanes; l != 0; l &= l - 1 {
+		i := firstLane(l)
+		g.undef.lanes |= 1 << i
+		g.undef.bits[i], g.undef.from[i] = w.fr.undef.bits[s][i], w.fr.undef.origin[s][i]
+	}
+}
+
+// collectiveDefined says which bits of a collective's results are defined: a
+// shuffle's are those of the lane they come from; other results depend on all
+// lanes.
+func (w *warp) collectiveDefined(in *inst, g *gathered, lanes uint32) {
+	c := in.coll
+	p := w.fr.prog
+	if c.dst >= 0 {
+		w.define(p.unified(class32, c.dst), lanes)
+	}
+	if c.dstPred >= 0 {
+		w.define(p.unified(classPred, c.dstPred), lanes)
+	}
+	if g.undef.lanes|g.lost == 0 {
+		return
+	}
+	lost := uint32(0)
+	if g.lost != 0 {
+		lost = w.b.addOrigin(origin{class: bench.UninitialisedRegister, name: "the result of " + c.name + " from a lane that does not take part"})
+	}
+	for l := lanes; l != 0; l &= l - 1 {
+		i := firstLane(l)
+		var bits uint64
+		var from uint32
+		switch {
+		case c.shuffles && g.lost>>i&1 != 0:
+			bits, from = ^uint64(0), lost
+		case c.shuffles:
+			j := g.from[i]
+			bits, from = g.undef.bits[j], g.undef.from[j]
+			if g.undef.lanes>>j&1 == 0 {
+				bits = 0
+			}
+		case c.ballot:
+			bits = uint64(g.undef.lanes)
+			from = g.undef.from[firstLane(g.undef.lanes)]
+		case g.undef.lanes != 0:
+			bits, from = ^uint64(0), g.undef.from[firstLane(g.undef.lanes)]
+		}
+		if bits == 0 {
+			continue
+		}
+		if c.dst >= 0 {
+			w.undefine(p.unified(class32, c.dst), i, bits, from)
+		}
+		if c.dstPred >= 0 && !c.shuffles {
+			w.undefine(p.unified(classPred, c.dstPred), i, 1, from)
+		}
+	}
+}

@@ -150,6 +150,10 @@ func (d *decoder) multiply(op string) {
 			d.refuse("want .hi.sat.s32")
 		}
 		d.pure(madHiSat32, nil, t, t, t, t)
+	case part == "hi" && n == 2:
+		d.pure(integer(name, t), nil, t, t, t)
+	case part == "hi":
+		d.pure(integer(name, t), nil, t, t, t, t)
 	case n == 2:
 		d.pure(integer(name, t), fastBinary(name, t), wide, t, t).rule = ruleSum
 	default:

@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"math/bits"
 	"strings"
 
 	"github.com/kgen-dev/kgen/codegen/ptx"
@@ -149,6 +150,18 @@ func (d *decoder) newMem(space ptx.Space) *memOp {
 	return m
 }
 
+// access notes how small an instruction's accesses are.
+func (d *decoder) access(m *memOp) {
+	k := d.kern
+	grain := uint(bits.Len(uint(m.size)) - 1)
+	if m.space == ptx.SpaceShared || m.space == ptx.SpaceGeneric {
+		k.sharedGrain = min(k.sharedGrain, grain)
+	}
+	if m.space == ptx.SpaceGlobal || m.space == ptx.SpaceConst || m.space == ptx.SpaceGeneric {
+		k.globalGrain = min(k.globalGrain, grain)
+	}
+}
+
 // memory binds an address operand `[base+offset]`.
 func (d *decoder) memory(in *inst, m *memOp, o *ptx.Operand) {
 	if o.Kind != ptx.OpAddr || len(o.Elems) != 1 {
@@ -225,6 +238,7 @@ func (d *decoder) load(bool) {
 		m.data[i].k, m.data[i].bits = o.k, o.bits
 	}
 	in.rule = ruleLoad
+	d.access(m)
 	d.chooseLoad(in)
 	d.emit(in)
 }
@@ -264,6 +278,7 @@ func (d *decoder) store() {
 		m.data[i].k, m.data[i].bits = o.k, o.bits
 	}
 	in.rule = ruleStore
+	d.access(m)
 	d.chooseStore(in)
 	d.emit(in)
 }

@@ -52,8 +52,17 @@ func (l *launch) build() *block {
 			}
 		}
 		b.warps = append(b.warps, w)
+		b.sequence = append(b.sequence, i)
 	}
-	b.buildChecks()
+	if l.checks.has(checkUndefined) {
+		b.undef = &sharedUndefined{bytes: make([]byte, len(b.shared))}
+		for _, w := range b.warps {
+			w.localUndef = &sharedUndefined{bytes: make([]byte, len(w.local))}
+		}
+	}
+	if l.checks.has(checkRaces) {
+		b.race = newRaceState(b)
+	}
 	return b
 }
 
@@ -67,17 +76,31 @@ func (b *block) start(order int64) {
 	b.bars, b.cluster, b.clusterDone = [16]barrier{}, barrier{}, [warpSize]uint32{}
 	clear(b.shared)
 	b.pick = newRNG(l.dev.opt.Seed, uint64(order))
-	b.startChecks()
+	b.within = false
+	for i := range b.sequence {
+		b.sequence[i] = i
+	}
+	b.newRound()
+	if b.undef != nil {
+		b.origins = append(b.origins[:0], origin{})
+		b.undef.reset()
+	}
+	if b.race != nil {
+		b.race.reset()
+	}
 	for i, w := range b.warps {
 		lanes := min(l.threads-i*warpSize, warpSize)
 		w.live = uint32(1<<lanes - 1)
-		w.mask = w.live
+		w.mask, w.started = w.live, w.live
+		if w.localUndef != nil {
+			w.localUndef.reset()
+		}
 		w.paths, w.join, w.executed, w.pc = w.paths[:0], nil, 0, 0
 		w.fr = nil
 		if w.base == nil {
 			w.newFrame(l.prog, 0)
 		} else {
-			w.base.reset()
+			w.undefineStart(w.base)
 		}
 		w.enter(w.base)
 		w.async.reset()
@@ -104,7 +127,7 @@ func (w *warp) newFrame(p *program, local int64) *frame {
 		if f.prog == p {
 			w.frames = append(w.frames[:i], w.frames[i+1:]...)
 			f.local = local
-			f.reset()
+			w.undefineStart(f)
 			return f
 		}
 	}
@@ -129,24 +152,8 @@ func (w *warp) newFrame(p *program, local int64) *frame {
 	if w.base == nil {
 		w.base = f
 	}
-	f.reset()
+	w.undefineStart(f)
 	return f
-}
-
-// reset marks the registers that nothing has written yet.
-func (f *frame) reset() {
-	f.undefs = 0
-	if f.u == nil {
-		return
-	}
-	clear(f.u)
-	for _, s := range f.prog.undefined {
-		f.u[s.slot] = allLanes
-		f.undefs++
-	}
-	if f.undefs > 0 {
-		f.bits().undefineAtStart(f.prog)
-	}
 }
 
 func (b *block) tally(p *program) *tally {

@@ -49,6 +49,9 @@ type launch struct {
 	idle     int  // turns in a row that changed nothing
 	doomed   bool // blocks wait for one another and none can go on
 
+	memory sync.RWMutex // global memory, where blocks work on copies
+	across across       // touched in turn
+
 	faults   faultList
 	counters counting
 	err      error
@@ -187,6 +190,7 @@ func (l *launch) run(ctx context.Context) (*bench.Report, error) {
 		l.admit()
 	}
 	l.counters.init(l)
+	l.across.init()
 	stop := context.AfterFunc(ctx, func() {
 		l.abort.Store(true)
 		l.mu.Lock()
@@ -214,6 +218,7 @@ func (l *launch) run(ctx context.Context) (*bench.Report, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	l.settleGlobal()
 	return &bench.Report{Faults: l.faults.list, Counters: l.counters.result(l)}, nil
 }
 

@@ -217,6 +217,12 @@ func loadSharedAt[T word](w *warp, in *inst, addr *lanes64) {
 	good := w.sharedOffsets(in, addr, size, "shared")
 	w.countShared(m, addr, size, good, &w.b.counts.shared.Loads)
 	mem := w.b.shared
+	if r := w.b.race; r != nil {
+		r.sharedAccess(w, in, m, addr, size, good, false, 0)
+	}
+	if w.u != nil {
+		defer w.loadedFrom(in, w.b.undef, ptx.SpaceShared, uint64(w.b.sharedBase), addr, good)
+	}
 	if len(m.data) == 1 && m.data[0].k == class32 && !m.signed && m.data[0].slot >= 0 && good == allLanes {
 		d := &w.r[m.data[0].slot]
 		for i := range addr {
@@ -258,8 +264,22 @@ func storeSharedAt[T word](w *warp, in *inst, addr *lanes64) {
 	good := w.sharedOffsets(in, addr, size, "shared")
 	w.countShared(m, addr, size, good, &w.b.counts.shared.Stores)
 	mem := w.b.shared
+	if u := w.b.undef; u != nil {
+		storedTo(u, addr, size, good)
+	}
+	r := w.b.race
+	var watched side
+	if r != nil && !r.off {
+		watched = side{w: w, in: in, space: ptx.SpaceShared, write: true, id: r.eventFor(w, in, m, 0)}
+	} else {
+		r = nil
+	}
 	for l := good; l != 0; l &= l - 1 {
 		i := firstLane(l)
+		if r != nil {
+			watched.lane = i
+			r.sharedLane(&watched, addr[i], size)
+		}
 		p := mem[addr[i]:]
 		for j := range m.data {
 			*at[T](p[uint64(j)*step:]) = get[T](w, &m.data[j], i)
@@ -302,6 +322,11 @@ func loadGlobalAt[T word](w *warp, in *inst, addr *lanes64) {
 	} else {
 		w.count(addr, size, good, m, &w.b.counts.global.Loads)
 	}
+	if w.b.race != nil {
+		w.zero(m, w.mask&^good)
+		loadPaged[T](w, in, addr, good)
+		return
+	}
 	var al *allocation
 	var base, limit uint64
 	var data []byte
@@ -320,6 +345,10 @@ func loadGlobalAt[T word](w *warp, in *inst, addr *lanes64) {
 		for j := range m.data {
 			put(w, &m.data[j], m.signed, i, *at[T](p[uint64(j)*step:]))
 		}
+		if w.u != nil && al.undef != nil && al.someUndefined(int64(off), size) {
+			a := al
+			w.loadedGlobal(in, i, func(o, n int) uint64 { return a.undefinedBytes(int64(off)+int64(o), n) }, addr[i])
+		}
 	}
 	w.zero(m, w.mask&^good)
 }
@@ -337,6 +366,10 @@ func storeGlobalAt[T word](w *warp, in *inst, addr *lanes64) {
 	size := m.bytes()
 	good := w.aligned(in, addr, size, "global")
 	w.count(addr, size, good, m, &w.b.counts.global.Stores)
+	if w.b.race != nil {
+		storePaged[T](w, in, addr, good)
+		return
+	}
 	var al *allocation
 	var base, limit uint64
 	var data []byte
@@ -353,6 +386,9 @@ func storeGlobalAt[T word](w *warp, in *inst, addr *lanes64) {
 		p := data[off:]
 		for j := range m.data {
 			*at[T](p[uint64(j)*step:]) = get[T](w, &m.data[j], i)
+		}
+		if al.undef != nil {
+			al.defineShared(int64(off), int64(size))
 		}
 	}
 }
@@ -393,6 +429,9 @@ func loadLocalAt[T word](w *warp, in *inst, addr *lanes64) {
 		for j := range m.data {
 			put(w, &m.data[j], m.signed, i, *at[T](p[j*step:]))
 		}
+		if off := uint64(i)*uint64(w.localSize) + addr[i]; w.u != nil && w.localUndef.any(off, size) {
+			w.undefineLoad(in, w.localUndef, ptx.SpaceLocal, -uint64(i)*uint64(w.localSize), i, off)
+		}
 	}
 }
 
@@ -416,6 +455,9 @@ func storeLocalAt[T word](w *warp, in *inst, addr *lanes64) {
 		}
 		for j := range m.data {
 			*at[T](p[j*step:]) = get[T](w, &m.data[j], i)
+		}
+		if w.localUndef != nil {
+			w.localUndef.define(uint64(i)*uint64(w.localSize)+addr[i], size)
 		}
 	}
 }

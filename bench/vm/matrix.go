@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/ptx"
 )
 
@@ -121,6 +122,12 @@ func ldmatrix(w *warp, in *inst) {
 	ok := w.rows(in, &off)
 	w.countShared(in.mem, &off, 16, ok, &w.b.counts.shared.Matrix)
 	mem := w.b.shared
+	if r := w.b.race; r != nil {
+		r.sharedAccess(w, in, in.mem, &off, 16, ok, false, 0)
+	}
+	if w.u != nil {
+		defer w.loadedMatrix(in, &off, ok)
+	}
 	for j := range in.list {
 		if in.list[j].slot < 0 {
 			continue
@@ -150,6 +157,37 @@ func ldmatrix(w *warp, in *inst) {
 	}
 }
 
+// loadedMatrix marks what was read from bytes that were never written.
+func (w *warp) loadedMatrix(in *inst, off *lanes64, ok uint32) {
+	u := w.b.undef
+	for l := ok; l != 0; l &= l - 1 {
+		i := firstLane(l)
+		if !u.any(off[i], 16) {
+			continue
+		}
+		j, row := i>>3, i&7
+		if in.list[j].slot < 0 {
+			continue
+		}
+		s := w.fr.prog.unified(class32, in.list[j].slot)
+		for col := range 8 {
+			bits := u.bits(off[i]+uint64(2*col), 2)
+			if bits == 0 {
+				continue
+			}
+			lane, h := 4*row+col>>1, col&1
+			if in.imm != 0 {
+				lane, h = 4*col+row>>1, row&1
+			}
+			from, known := u.origins[off[i]+uint64(2*col)]
+			if !known {
+				from = w.b.addOrigin(origin{class: bench.UninitialisedSharedRead, src: w.source(in), space: ptx.SpaceShared, addr: off[i] + uint64(w.b.sharedBase), size: 16, warp: w.index, lane: i})
+			}
+			w.undefine(s, lane, w.bitsOf(s, lane)|bits<<(16*h), from)
+		}
+	}
+}
+
 var zeroRow [16]byte // read only
 
 func stmatrix(w *warp, in *inst) {
@@ -160,6 +198,12 @@ func stmatrix(w *warp, in *inst) {
 	ok := w.rows(in, &off)
 	w.countShared(in.mem, &off, 16, ok, &w.b.counts.shared.Matrix)
 	mem := w.b.shared
+	if r := w.b.race; r != nil {
+		r.sharedAccess(w, in, in.mem, &off, 16, ok, true, 0)
+	}
+	if u := w.b.undef; u != nil {
+		storedTo(u, &off, 16, ok)
+	}
 	for j := range in.list {
 		v := &w.r[in.list[j].slot]
 		for r := range 8 {

@@ -25,17 +25,21 @@ type module struct {
 
 // kernel is an entry point with all it calls, decoded.
 type kernel struct {
-	mod      *module
-	prog     *program
-	funcs    map[*ptx.Function]*program
-	table    []*program // by function number, for indirect calls
-	numbers  map[*ptx.Function]int
-	shared   map[*ptx.Variable]int64 // offsets of shared variables
-	static   int64                   // bytes of shared memory
-	dynamic  int64                   // where dynamic shared memory begins
-	memOps   int                     // instructions that touch memory, numbered from 0
-	maximum  [3]uint32
-	required [3]uint32
+	mod     *module
+	prog    *program
+	funcs   map[*ptx.Function]*program
+	table   []*program // by function number, for indirect calls
+	numbers map[*ptx.Function]int
+	shared  map[*ptx.Variable]int64 // offsets of shared variables
+	static  int64                   // bytes of shared memory
+	dynamic int64                   // where dynamic shared memory begins
+	memOps  int                     // instructions that touch memory, numbered from 0
+	maximum [3]uint32
+
+	// log2 of the smallest access to each memory, at most of 4 bytes: how fine
+	// the race detector looks.
+	sharedGrain, globalGrain uint
+	required                 [3]uint32
 }
 
 // loadModule places a module's variables and decodes its kernels.
@@ -239,7 +243,7 @@ func boolInt(b bool) int64 {
 
 // kernel decodes an entry point and every function it may call.
 func (m *module) kernel(f *ptx.Function) (*kernel, error) {
-	k := &kernel{mod: m, funcs: map[*ptx.Function]*program{}, numbers: map[*ptx.Function]int{}, shared: map[*ptx.Variable]int64{}}
+	k := &kernel{mod: m, sharedGrain: 2, globalGrain: 2, funcs: map[*ptx.Function]*program{}, numbers: map[*ptx.Function]int{}, shared: map[*ptx.Variable]int64{}}
 	reach := m.reachable(f)
 	if err := k.layoutShared(reach); err != nil {
 		return nil, err

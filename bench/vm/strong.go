@@ -19,13 +19,71 @@ func strongAccess(w *warp, in *inst) {
 		w.retry(stopTurn)
 		return
 	}
+	load := in.rule == ruleLoad
+	r := w.b.race
+	var addr lanes64
+	if r != nil && !r.off {
+		w.addresses(in.mem, &addr) // the load may overwrite them
+		r.beforeStrong(in.mem)
+	}
 	w.runMasked(in, m)
+	if r != nil && !r.off {
+		r.afterStrong(w, in.mem, &addr, m, load, !load, false)
+	}
 	w.pc++
-	if in.rule == ruleLoad {
+	switch {
+	case load:
 		w.poll(in)
-	} else {
+	case in.mem.space != ptx.SpaceShared:
 		w.b.touched()
 	}
+}
+
+// beforeStrong lets a strong access see global memory as it is.
+func (r *raceState) beforeStrong(m *memOp) {
+	if m.space != ptx.SpaceShared {
+		r.flush()
+	}
+}
+
+// afterStrong lets others see a strong access, and orders what it orders.
+func (r *raceState) afterStrong(w *warp, m *memOp, addr *lanes64, lanes uint32, reads, writes, modifies bool) {
+	if m.space != ptx.SpaceShared {
+		r.flush()
+	}
+	for l := lanes; l != 0; l &= l - 1 {
+		i := firstLane(l)
+		if reads {
+			r.strongRead(w, i, r.location(m, addr[i], false), m)
+		}
+		if writes && (m.order.releases() || w.clock.fences || !modifies) {
+			r.strongWrite(w, i, r.location(m, addr[i], true), m, modifies)
+		}
+	}
+}
+
+// location is what is known of an address that strong accesses go to; nil if
+// nothing is and none is to be made.
+func (r *raceState) location(m *memOp, addr uint64, make bool) *location {
+	space := m.space
+	if space == ptx.SpaceGeneric {
+		if space = spaceOf(addr); space == ptx.SpaceShared {
+			addr -= sharedWindow
+		}
+	}
+	table := &r.b.l.across.located
+	if space == ptx.SpaceShared {
+		table = &r.locations
+	}
+	l := (*table)[addr]
+	if l == nil && make {
+		if *table == nil {
+			*table = map[uint64]*location{}
+		}
+		l = new(location)
+		(*table)[addr] = l
+	}
+	return l
 }
 
 // runMasked runs a control instruction's function for some lanes.

@@ -20,6 +20,7 @@ type warp struct {
 	stop stop
 
 	live     uint32 // lanes that have not exited
+	started  uint32 // lanes that there are
 	executed int64  // instructions
 	limit    int64  // of executed, for now
 
@@ -44,6 +45,8 @@ type warp struct {
 
 	local     []byte // of the lanes one after the other
 	localSize int64  // of one lane
+
+	localUndef *sharedUndefined
 }
 
 // path is a group of lanes that is not current.

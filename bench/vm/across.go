@@ -1,0 +1,440 @@
+package vm
+
+import (
+	"fmt"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/ptx"
+)
+
+// shadow is what a launch remembers of the blocks' accesses to a page of
+// global memory, word by word: the last write, and a read.
+type shadow struct {
+	w, r  [shadowSize / 4]trace
+	wrote bool
+}
+
+// trace names an access of some block: an index in launch.accesses, the lane,
+// and which bytes of the word. The zero trace is none.
+type trace uint32
+
+const (
+	traceLane          = 4 // shifts
+	traceIndex         = 10
+	traceMore    trace = 1 << 9 // of a read: other blocks read it too
+	maxAccesses        = 1 << (32 - traceIndex)
+	detailed           = 1 << 20 // accesses that are kept one by one
+	bytesOfTrace       = 15
+)
+
+func (t trace) bytes() uint32 { return uint32(t) & bytesOfTrace }
+func (t trace) lane() int     { return int(t>>traceLane) & (warpSize - 1) }
+
+// accessRecord is an event of a block, kept for the blocks after it.
+type accessRecord struct {
+	src   *ptx.Instruction
+	block int64
+	tick  uint32
+	warp  uint16
+	flags eventFlags
+	scope scope
+}
+
+// across is what a launch knows of all blocks' accesses.
+type across struct {
+	accesses []accessRecord
+	shadows  map[*allocation][]*shadow
+	mixed    map[uint64][]trace // writes of words by several blocks, byte by byte
+	located  map[uint64]*location
+	held     []heldUse
+}
+
+func (x *across) init() {
+	x.accesses = []accessRecord{{}}
+	x.shadows = map[*allocation][]*shadow{}
+	x.mixed = map[uint64][]trace{}
+	x.located = map[uint64]*location{}
+}
+
+// shadow is the shadow of a block's page.
+func (x *across) shadow(p *page) *shadow {
+	list := x.shadows[p.al]
+	if list == nil {
+		list = make([]*shadow, (p.al.size+shadowSize-1)>>shadowBits)
+		x.shadows[p.al] = list
+	}
+	i := p.off >> shadowBits
+	if list[i] == nil {
+		list[i] = new(shadow)
+	}
+	return list[i]
+}
+
+// flush writes the block's pages back and compares its accesses with those of
+// other blocks. The block must have its turn.
+func (r *raceState) flush() {
+	x := &r.b.l.across
+	for _, p := range r.pages.list {
+		if !r.off {
+			r.compare(x, p)
+		}
+		if p.dirty {
+			r.b.l.memory.Lock()
+			p.writeBack()
+			r.b.l.memory.Unlock()
+		}
+	}
+	r.pages.reset()
+	r.globalReaders = r.globalReaders[:1]
+}
+
+// writeBack copies the bytes that were written to the allocation.
+func (p *page) writeBack() {
+	for i := 0; i < p.n; i += 64 {
+		m := p.written[i>>6]
+		if m == ^uint64(0) {
+			copy(p.al.data[p.off+int64(i):p.off+int64(min(i+64, p.n))], p.data[i:])
+		} else {
+			for j := 0; m != 0; j, m = j+1, m>>1 {
+				if m&1 != 0 {
+					p.al.data[p.off+int64(i+j)] = p.data[i+j]
+				}
+			}
+		}
+		if p.al.undef != nil {
+			p.al.undef[p.off>>6+int64(i>>6)] &^= p.written[i>>6]
+		}
+	}
+}
+
+// compare finds accesses to a page that race with other blocks', and leaves
+// traces for the blocks to come.
+func (r *raceState) compare(x *across, p *page) {
+	s := x.shadow(p)
+	grain := r.b.l.kern.globalGrain
+	per := 4 >> grain // cells of a word
+	whole := uint32(1)<<(1<<grain) - 1
+	for word := range (p.n + 3) / 4 {
+		var wm, rm uint32
+		var ws, rs stamp
+		for j := range per {
+			c := &p.cells[word*per+j]
+			if c.w != 0 {
+				wm |= whole << (j << grain)
+				ws = c.w
+			}
+			if rd := r.firstReader(c.r); rd != 0 {
+				rm |= whole << (j << grain)
+				rs = rd
+			}
+		}
+		if wm|rm == 0 {
+			continue
+		}
+		addr := p.key<<shadowBits + uint64(4*word)
+		if wm != 0 {
+			t := r.trace(x, ws, wm)
+			mine := meeter{r, x, p, addr, t, ws.event(), true}
+			mine.against(s.w[word], true)
+			mine.against(s.r[word], false)
+			mine.againstMixed()
+			s.wrote = true
+			s.keepWrite(x, word, t, addr)
+		}
+		if rm != 0 {
+			t := r.trace(x, rs, rm)
+			if s.wrote {
+				mine := meeter{r, x, p, addr, t, rs.event(), false}
+				mine.against(s.w[word], true)
+				mine.againstMixed()
+			}
+			s.keepRead(x, word, t)
+		}
+	}
+}
+
+// firstReader is a cell's read, or one of several.
+func (r *raceState) firstReader(s stamp) stamp {
+	if s&specialStamp == 0 {
+		return s
+	}
+	return r.globalReaders[uint32(s&^specialStamp)].s
+}
+
+// trace makes the trace of an access.
+func (r *raceState) trace(x *across, s stamp, bytes uint32) trace {
+	id := s.event()
+	for uint32(len(r.global)) <= id {
+		r.global = append(r.global, 0)
+	}
+	n := r.global[id]
+	if n == 0 {
+		e := &r.events[id]
+		rec := accessRecord{src: e.src, block: r.b.order, tick: e.tick, warp: e.warp, flags: e.flags, scope: e.scope}
+		if len(x.accesses) >= detailed {
+			// Too many to keep: one for the block, and nothing of who and where.
+			rec.src, rec.tick, rec.warp = nil, ^uint32(0), 0
+			if last := len(x.accesses) - 1; x.accesses[last] == rec || last+1 >= maxAccesses {
+				n = uint32(last)
+			}
+		}
+		if n == 0 {
+			n = uint32(len(x.accesses))
+			x.accesses = append(x.accesses, rec)
+		}
+		r.global[id] = n
+	}
+	return trace(n)<<traceIndex | trace(s.lane())<<traceLane | trace(bytes)
+}
+
+// keepWrite makes a write the last of a word.
+func (s *shadow) keepWrite(x *across, word int, t trace, addr uint64) {
+	old := s.w[word]
+	if old != 0 && old.bytes()&^t.bytes() != 0 {
+		if x.accesses[old>>traceIndex].block == x.accesses[t>>traceIndex].block {
+			t |= trace(old.bytes())
+		} else {
+			x.mixed[addr] = append(x.mixed[addr], old)
+		}
+	}
+	s.w[word] = t
+}
+
+// keepRead notes that a block read a word.
+func (s *shadow) keepRead(x *across, word int, t trace) {
+	old := s.r[word]
+	switch {
+	case old == 0:
+		s.r[word] = t
+	case x.accesses[old>>traceIndex].block != x.accesses[t>>traceIndex].block:
+		s.r[word] = t | traceMore | trace(old.bytes())
+	default:
+		s.r[word] = old | trace(t.bytes())
+	}
+}
+
+// meeter is an access of a block that is compared with those of others.
+type meeter struct {
+	r     *raceState
+	x     *across
+	p     *page
+	addr  uint64
+	mine  trace
+	id    uint32 // event
+	write bool
+}
+
+// againstMixed compares with writes of single bytes of the word.
+func (m *meeter) againstMixed() {
+	if len(m.x.mixed) > 0 {
+		for _, o := range m.x.mixed[m.addr] {
+			m.against(o, true)
+		}
+	}
+}
+
+// against compares with one access of another block.
+func (m *meeter) against(old trace, oldWrote bool) {
+	if old == 0 || old.bytes()&m.mine.bytes() == 0 {
+		return
+	}
+	r := m.r
+	a := &m.x.accesses[old>>traceIndex]
+	if a.block == r.b.order {
+		return
+	}
+	e := &r.events[m.id]
+	if e.remote != nil && e.remote[m.mine.lane()].of(a.block).knows(int(a.warp), old.lane(), a.tick) {
+		return
+	}
+	async := (a.flags|e.flags)&eventAsync != 0
+	if a.flags&e.flags&eventStrong != 0 && !async && min(a.scope, e.scope) >= scopeGPU {
+		return
+	}
+	if m.write && oldWrote && !async && !r.b.l.checks.has(checkSameValue) && m.p.sameAs(m.addr, old.bytes()&m.mine.bytes()) {
+		return
+	}
+	class := bench.GlobalRace
+	if async {
+		class = bench.AsyncCopyRace
+	}
+	m.report(class, a, old.lane(), oldWrote)
+}
+
+func (m *meeter) report(class bench.FaultClass, a *accessRecord, lane int, oldWrote bool) {
+	b := m.r.b
+	l := b.l
+	if !l.reports(class) {
+		return
+	}
+	e := &m.r.events[m.id]
+	f := b.faults.add(faultKey{class: class, in: e.src, other: a.src}, 1)
+	if f == nil {
+		return
+	}
+	f.Kernel = l.prog.name
+	f.Site = b.site(int(e.warp), m.mine.lane(), e.src)
+	addr := m.addr
+	f.Address, f.Space = &addr, "global"
+	site := bench.Site{Block: l.blockID(a.block), Thread: l.threadID(int(a.warp)*warpSize + lane)}
+	l.mod.locate(&site, a.src)
+	f.Other = &site
+	act := "reads"
+	if m.write {
+		act = "writes"
+	}
+	f.Message = fmt.Sprintf("%s global address %#x, %s: thread %v of block %v %s it and nothing orders the two",
+		act, addr, l.dev.mem.describe(addr), site.Thread, site.Block, verb(oldWrote))
+}
+
+// sameAs says whether bytes of a word are what memory holds.
+func (p *page) sameAs(addr uint64, bytes uint32) bool {
+	off := int(addr & shadowMask)
+	for i := range 4 {
+		if bytes>>i&1 != 0 && p.data[off+i] != p.al.data[p.off+int64(off+i)] {
+			return false
+		}
+	}
+	return true
+}
+
+// heldUse is a fault of an undefined value from memory that waits for the next
+// ordering point: if a write that nothing orders before the read turns up, the
+// race is the one defect and this is not reported.
+type heldUse struct {
+	key   faultKey
+	fault bench.Fault
+	o     origin
+	block int64
+}
+
+// hold keeps a use of an undefined value back; false if nothing can come.
+func (b *block) hold(w *warp, in *inst, lane int, from uint32, use string) bool {
+	r := b.race
+	if r == nil || r.off {
+		return false
+	}
+	o := b.origins[from]
+	var one faultList
+	one.most = 1
+	saved := b.faults
+	b.faults = one
+	w.reportUndefined(in, w.source(in), lane, from, use)
+	made := b.faults
+	b.faults = saved
+	if len(made.list) == 0 {
+		return true
+	}
+	count := 0
+	for i := range r.held {
+		if r.held[i].key == made.keys[0] {
+			count++
+		}
+	}
+	if count >= maxHeld {
+		return true
+	}
+	r.held = append(r.held, heldUse{key: made.keys[0], fault: made.list[0], o: o, block: b.order})
+	return true
+}
+
+// maxHeld is how many uses of one kind are held back.
+const maxHeld = 64
+
+// settleHeld decides about the uses of values from shared memory, and drops
+// those from global memory that other threads of the block wrote.
+func (r *raceState) settleHeld() {
+	if len(r.held) == 0 {
+		return
+	}
+	kept := r.held[:0]
+	for _, h := range r.held {
+		raced := r.raced(&h)
+		switch {
+		case raced:
+		case h.o.space == ptx.SpaceGlobal:
+			kept = append(kept, h)
+		default:
+			r.b.addHeld(&h)
+		}
+	}
+	r.held = kept
+}
+
+func (b *block) addHeld(h *heldUse) {
+	if f := b.faults.add(h.key, h.fault.Count); f != nil {
+		*f = h.fault
+	}
+}
+
+// raced says whether another thread of the block wrote what was read without
+// order.
+func (r *raceState) raced(h *heldUse) bool {
+	for _, k := range r.b.faults.keys {
+		switch k.class {
+		case bench.SharedRace, bench.GlobalRace, bench.AsyncCopyRace:
+			if k.in == h.o.src || k.other == h.o.src {
+				return true
+			}
+		}
+	}
+	cells, first, grain := r.shared, int(h.o.addr-uint64(r.b.sharedBase)), r.grain
+	if h.o.space == ptx.SpaceGlobal {
+		p := r.pages.find(h.o.addr >> shadowBits)
+		if p == nil {
+			return false
+		}
+		cells, first, grain = p.cells, int(h.o.addr&shadowMask), r.b.l.kern.globalGrain
+	}
+	for i := first; i < first+h.o.size; i++ {
+		c := i >> grain
+		if c < 0 || c >= len(cells) {
+			return false
+		}
+		s := cells[c].w
+		if s&specialStamp != 0 {
+			return true
+		}
+		if s >= r.floor {
+			e := &r.events[s.event()]
+			if int(e.warp) != h.o.warp || s.lane() != h.o.lane {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// settleGlobal decides at the launch's end about values from global memory.
+func (l *launch) settleGlobal() {
+	x := &l.across
+	for i := range x.held {
+		h := &x.held[i]
+		if x.wroteElsewhere(l, h) {
+			continue
+		}
+		if f := l.faults.add(h.key, h.fault.Count); f != nil {
+			*f = h.fault
+		}
+	}
+}
+
+// wroteElsewhere says whether another block wrote what was read.
+func (x *across) wroteElsewhere(l *launch, h *heldUse) bool {
+	al := l.dev.mem.find(h.o.addr)
+	if al == nil {
+		return false
+	}
+	list := x.shadows[al]
+	off := int64(h.o.addr - al.addr)
+	for i := off &^ 3; i < off+int64(h.o.size); i += 4 {
+		if list == nil || list[i>>shadowBits] == nil {
+			continue
+		}
+		t := list[i>>shadowBits].w[i&shadowMask>>2]
+		if t != 0 && x.accesses[t>>traceIndex].block != h.block {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,172 @@
+package vm
+
+// Happens-before by vector clocks. A warp's time is a tick, which moves on at
+// every operation that orders memory; a thread's clock says up to which tick it
+// knows of each lane of each warp of its block, and of other blocks' too.
+
+// known is how far the lanes of one warp are known.
+type known struct {
+	all   uint32            // every lane up to this tick
+	lanes *[warpSize]uint32 // and some further; nil if none is
+}
+
+// vclock is what is known of one block's warps. It is never changed once made;
+// nil knows nothing.
+type vclock []known
+
+func (v vclock) knows(warp, lane int, tick uint32) bool {
+	if warp >= len(v) {
+		return false
+	}
+	k := &v[warp]
+	return tick <= k.all || k.lanes != nil && tick <= k.lanes[lane]
+}
+
+// is says whether two clocks are the same one.
+func (v vclock) is(o vclock) bool {
+	return len(v) == len(o) && (len(v) == 0 || &v[0] == &o[0])
+}
+
+// join is the later of two clocks in everything.
+func (v vclock) join(o vclock) vclock {
+	if len(o) == 0 || v.is(o) {
+		return v
+	}
+	if len(v) == 0 {
+		return o
+	}
+	out := make(vclock, max(len(v), len(o)))
+	copy(out, v)
+	for i, k := range o {
+		out[i] = out[i].join(k)
+	}
+	return out
+}
+
+func (a known) join(b known) known {
+	if a.lanes == nil && b.lanes == nil {
+		return known{all: max(a.all, b.all)}
+	}
+	if b.lanes == nil && b.all <= a.all {
+		return a
+	}
+	if a.lanes == nil && a.all <= b.all {
+		return b
+	}
+	var lanes [warpSize]uint32
+	least := ^uint32(0)
+	for i := range lanes {
+		lanes[i] = max(a.at(i), b.at(i))
+		least = min(least, lanes[i])
+	}
+	out := known{all: least}
+	for _, t := range lanes {
+		if t > least {
+			out.lanes = &lanes
+			break
+		}
+	}
+	return out
+}
+
+func (a known) at(lane int) uint32 {
+	if a.lanes == nil {
+		return a.all
+	}
+	return max(a.all, a.lanes[lane])
+}
+
+// with adds lanes of a warp up to a tick.
+func (v vclock) with(warps, warp int, lanes, live uint32, tick uint32) vclock {
+	out := make(vclock, max(warps, len(v), warp+1))
+	copy(out, v)
+	add := known{all: tick}
+	if live&^lanes != 0 {
+		var l [warpSize]uint32
+		for m := lanes; m != 0; m &= m - 1 {
+			l[firstLane(m)] = tick
+		}
+		add = known{lanes: &l}
+	}
+	out[warp] = out[warp].join(add)
+	return out
+}
+
+// clock is what is known of several blocks, sorted by their order; nil knows
+// nothing. It is never changed once made.
+type clock []blockClock
+
+type blockClock struct {
+	block int64
+	v     vclock
+}
+
+func (c clock) of(block int64) vclock {
+	for i := range c {
+		if c[i].block == block {
+			return c[i].v
+		}
+	}
+	return nil
+}
+
+// join is the later of two clocks in everything.
+func (c clock) join(o clock) clock {
+	switch {
+	case len(o) == 0 || len(c) > 0 && &c[0] == &o[0]:
+		return c
+	case len(c) == 0:
+		return o
+	}
+	out := make(clock, 0, len(c)+len(o))
+	for len(c) > 0 && len(o) > 0 {
+		switch {
+		case c[0].block < o[0].block:
+			out, c = append(out, c[0]), c[1:]
+		case c[0].block > o[0].block:
+			out, o = append(out, o[0]), o[1:]
+		default:
+			out = append(out, blockClock{c[0].block, c[0].v.join(o[0].v)})
+			c, o = c[1:], o[1:]
+		}
+	}
+	return append(append(out, c...), o...)
+}
+
+// without is the clock of all blocks but one.
+func (c clock) without(block int64) clock {
+	for i := range c {
+		if c[i].block == block {
+			out := append(clock(nil), c[:i]...)
+			return append(out, c[i+1:]...)
+		}
+	}
+	return c
+}
+
+// warpClock is a warp's time and what its lanes know.
+type warpClock struct {
+	tick   uint32
+	own    [warpSize]vclock // of the lanes' own block, beyond the block's floor
+	remote [warpSize]clock  // of other blocks
+	any    bool             // some lane knows something beyond the floor
+
+	hasRemote bool
+	snap      *[warpSize]clock // a copy of remote for events, made when needed
+
+	fenced  [warpSize]scoped // what a lane knew at its last fence
+	pending [warpSize]clock  // what it read without acquiring
+	fences  bool             // some of those are set
+
+	cache []cachedEvent // by memory instruction
+}
+
+// scoped is what a fence lets a lane pass on, and how far.
+type scoped struct {
+	c     clock
+	scope scope
+}
+
+type cachedEvent struct {
+	tick, id uint32
+}

@@ -1,0 +1,279 @@
+package vm
+
+// How operations order what threads do: each changes what lanes know.
+
+// snapshot is all that some lanes know together, their own past included: what
+// they pass on when they release.
+func (r *raceState) snapshot(w *warp, lanes uint32) clock {
+	own := make(vclock, len(r.b.warps))
+	for i := range own {
+		own[i].all = r.ticks[i]
+	}
+	var remote clock
+	if w.clock.any {
+		for l := lanes; l != 0; l &= l - 1 {
+			i := firstLane(l)
+			own = own.join(w.clock.own[i])
+			remote = remote.join(w.clock.remote[i])
+		}
+	}
+	own = own.with(len(r.b.warps), w.index, lanes, w.started, w.clock.tick)
+	return clock{{r.b.order, own}}.join(remote)
+}
+
+// learn adds to what some lanes know.
+func (r *raceState) learn(w *warp, lanes uint32, c clock) {
+	if len(c) == 0 {
+		return
+	}
+	own, remote := c.of(r.b.order), c.without(r.b.order)
+	var before, after vclock // lanes that knew the same know the same again
+	first := true
+	for l := lanes; l != 0; l &= l - 1 {
+		i := firstLane(l)
+		old := w.clock.own[i]
+		if first || !old.is(before) {
+			before, after, first = old, old.join(own), false
+		}
+		w.clock.own[i] = after
+		if len(remote) > 0 {
+			w.clock.remote[i] = w.clock.remote[i].join(remote)
+			w.clock.hasRemote = true
+		}
+	}
+	w.clock.any = true
+	w.clock.snap = nil
+	w.clock.tick++
+}
+
+// arriveClock passes what lanes know on to a barrier they come to.
+func (b *block) arriveClock(bar *barrier, w *warp, lanes uint32) {
+	if b.race == nil || b.race.off {
+		return
+	}
+	if bar.need == 0 {
+		return // all will meet: the floor moves instead
+	}
+	bar.clock = bar.clock.join(b.race.snapshot(w, lanes))
+	w.clock.tick++
+}
+
+// everybody says whether all the block's threads wait at a barrier.
+func (bar *barrier) everybody(b *block) bool {
+	if bar.need == 0 {
+		return true
+	}
+	for i, w := range b.warps {
+		waiting := uint32(0)
+		for j := range w.paths {
+			if p := &w.paths[j]; p.wait.kind == waitBarrier && &b.bars[p.wait.id] == bar {
+				waiting |= p.mask
+			}
+		}
+		if w.live&^waiting != 0 || bar.arrived[i]&^waiting&w.live != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// orderBarrier orders what came before a barrier before what follows.
+func (b *block) orderBarrier(bar *barrier) {
+	r := b.race
+	if r == nil || r.off {
+		return
+	}
+	if bar.everybody(b) {
+		r.moveFloor()
+		return
+	}
+	for _, w := range b.warps {
+		for i := range w.paths {
+			p := &w.paths[i]
+			if p.wait.kind != waitBarrier || &b.bars[p.wait.id] != bar {
+				continue
+			}
+			r.learn(w, p.mask, bar.clock)
+		}
+	}
+}
+
+// moveFloor orders all that happened in the block before all that follows.
+func (r *raceState) moveFloor() {
+	b := r.b
+	var remote clock
+	known := false
+	for _, w := range b.warps {
+		if w.clock.any {
+			known = true
+			for i := range w.clock.remote {
+				remote = remote.join(w.clock.remote[i])
+			}
+		}
+	}
+	for i, w := range b.warps {
+		r.ticks[i] = w.clock.tick
+		w.clock.tick++
+		if known {
+			w.clock.own = [warpSize]vclock{}
+			for l := range w.clock.remote {
+				w.clock.remote[l] = remote
+			}
+			w.clock.any, w.clock.hasRemote, w.clock.snap = len(remote) > 0, len(remote) > 0, nil
+		}
+	}
+	r.settleHeld()
+	if len(r.events) > compactionSize {
+		r.compact()
+	}
+	r.floor = stamp(len(r.events)) << eventShift
+	r.epoch++
+	r.readers = r.readers[:1]
+}
+
+// orderLanes is bar.warp.sync: each of the lanes comes to know what all of them
+// know.
+func (w *warp) orderLanes(lanes uint32) {
+	r := w.b.race
+	if r == nil || r.off {
+		return
+	}
+	var own vclock
+	var remote clock
+	for l := lanes; l != 0; l &= l - 1 {
+		i := firstLane(l)
+		own = own.join(w.clock.own[i])
+		remote = remote.join(w.clock.remote[i])
+	}
+	own = own.with(len(w.b.warps), w.index, lanes, w.started, w.clock.tick)
+	for l := lanes; l != 0; l &= l - 1 {
+		i := firstLane(l)
+		w.clock.own[i], w.clock.remote[i] = own, remote
+	}
+	w.clock.any, w.clock.snap = true, nil
+	w.clock.tick++
+}
+
+// location is what a place in memory passes on from those who released there.
+type location struct {
+	near clock // for acquires in the same block
+	far  clock // and in others
+}
+
+// fence is membar or fence: what a lane knows now it may pass on by later
+// relaxed writes, and what it read relaxed before it comes to know.
+func (w *warp) orderFence(in *inst, lanes uint32) {
+	f := in.fence
+	r := w.b.race
+	if r == nil || r.off {
+		return
+	}
+	if f.proxy != "" {
+		r.proxyFence(w, f, lanes)
+		return
+	}
+	if f.order == weak {
+		return
+	}
+	for l := lanes; l != 0; l &= l - 1 {
+		i := firstLane(l)
+		if f.order.acquires() {
+			r.learn(w, 1<<i, w.clock.pending[i])
+		}
+		if f.order.releases() {
+			w.clock.fenced[i] = scoped{r.snapshot(w, 1<<i), f.scope}
+			w.clock.fences = true
+		}
+	}
+	w.clock.tick++
+}
+
+// strongRead is what a strong read of a location tells a lane.
+func (r *raceState) strongRead(w *warp, lane int, l *location, m *memOp) {
+	if l == nil {
+		return
+	}
+	c := l.near
+	if m.scope >= scopeGPU {
+		c = c.join(l.far)
+	} else if own := c.of(r.b.order); own != nil {
+		c = clock{{r.b.order, own}}
+	} else {
+		c = nil
+	}
+	if m.order.acquires() {
+		r.learn(w, 1<<lane, c)
+		return
+	}
+	w.clock.pending[lane] = w.clock.pending[lane].join(c)
+}
+
+// strongWrite is what a strong write of a lane lets a location pass on. A
+// plain store ends what others released there, a read-modify-write does not.
+func (r *raceState) strongWrite(w *warp, lane int, l *location, m *memOp, modifies bool) {
+	if !modifies {
+		*l = location{}
+	}
+	var c clock
+	s := m.scope
+	switch {
+	case m.order.releases():
+		c = r.snapshot(w, 1<<lane)
+		w.clock.tick++
+	case w.clock.fences:
+		c = w.clock.fenced[lane].c
+		s = min(s, w.clock.fenced[lane].scope)
+	}
+	if c == nil {
+		return
+	}
+	l.near = l.near.join(c)
+	if s >= scopeGPU {
+		l.far = l.far.join(c)
+	}
+}
+
+// compact makes room in the list of events: of those before the floor nothing
+// but who and where is kept, and only for global memory.
+func (r *raceState) compact() {
+	clear(r.shared)
+	old := r.events
+	keep := map[event]uint32{}
+	r.events = []event{{}}
+	renumber := make([]uint32, len(old))
+	number := func(id uint32) uint32 {
+		if renumber[id] != 0 {
+			return renumber[id]
+		}
+		e := old[id]
+		e.tick, e.lanes = 0, 0
+		n, ok := keep[e]
+		if !ok {
+			n = uint32(len(r.events))
+			e.lanes = allLanes
+			r.events = append(r.events, e)
+			e.lanes = 0
+			keep[e] = n
+		}
+		renumber[id] = n
+		return n
+	}
+	r.pages.renumber(number, r)
+	r.global = r.global[:0]
+	for _, w := range r.b.warps {
+		clear(w.clock.cache)
+	}
+	for i, c := range r.inFlight {
+		if c == nil {
+			continue
+		}
+		n := uint64(max(c.in.copy.dst.size>>r.grain, 1))
+		for l := c.lanes; l != 0; l &= l - 1 {
+			lane := firstLane(l)
+			first := c.dst[lane] >> r.grain
+			for j := range n {
+				r.shared[first+j] = cell{w: specialStamp | stamp(i)<<eventShift | stamp(lane)}
+			}
+		}
+	}
+}

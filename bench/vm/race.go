@@ -1,0 +1,469 @@
+package vm
+
+import (
+	"fmt"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/ptx"
+)
+
+// raceState is what a block remembers of accesses to find those that nothing
+// orders. Each cell of memory keeps the last write and the reads since. A
+// barrier of the whole block moves the floor: accesses before it are ordered
+// before all that follows, and one comparison says so.
+type raceState struct {
+	b      *block
+	grain  uint   // log2 of the bytes of a cell
+	shared []cell // of shared memory
+
+	events []event
+	floor  stamp // of the first event after the last barrier of the whole block
+	ticks  [warpSize + 1]uint32
+
+	epoch         uint32   // barriers of the whole block so far
+	readers       []reader // of cells of shared memory with several
+	globalReaders []reader // and of pages
+	inFlight      []*inFlight
+	freeMark      []uint32
+
+	locations map[uint64]*location // in shared memory
+	pages     pageTable
+	held      []heldUse
+	global    []uint32 // of each event its number in the launch's list; 0 is none yet
+	off       bool     // too much to keep
+}
+
+// stamp names an access: an event, and the lane. The zero stamp is none.
+type stamp uint32
+
+const (
+	laneBits             = 5
+	severalLanes   stamp = 1 << laneBits // more lanes of the event did the same
+	eventShift           = laneBits + 1
+	specialStamp   stamp = 1 << 31 // of a write: a copy in flight; of a read: a list
+	maxEvents            = 1 << (31 - eventShift)
+	compactionSize       = 1 << 20
+)
+
+func (s stamp) event() uint32 { return uint32(s&^specialStamp) >> eventShift }
+func (s stamp) lane() int     { return int(s & (warpSize - 1)) }
+
+// cell is the shadow of one to four bytes.
+type cell struct{ w, r stamp }
+
+// event is an instruction that a warp ran at one of its ticks.
+type event struct {
+	src   *ptx.Instruction
+	tick  uint32
+	warp  uint16
+	flags eventFlags
+	scope scope
+	lanes uint32 // that ran it
+
+	remote *[warpSize]clock // what its lanes knew of other blocks; nil is nothing
+}
+
+type eventFlags uint8
+
+const (
+	eventStrong eventFlags = 1 << iota // relaxed, volatile or atomic
+	eventAsync                         // by the copy engine, or cp.async
+)
+
+// reader is one of several reads of a cell.
+type reader struct {
+	s     stamp
+	epoch uint32
+	next  uint32 // index of another; 0 is none
+}
+
+func newRaceState(b *block) *raceState {
+	r := &raceState{b: b}
+	r.grain = b.l.kern.sharedGrain
+	r.shared = make([]cell, (len(b.shared)+1<<r.grain-1)>>r.grain)
+	for _, w := range b.warps {
+		w.clock.cache = make([]cachedEvent, b.l.kern.memOps)
+	}
+	return r
+}
+
+// reset makes the state ready for another block.
+func (r *raceState) reset() {
+	clear(r.shared)
+	r.events = append(r.events[:0], event{})
+	r.floor, r.epoch = 1<<eventShift, 0
+	r.ticks = [warpSize + 1]uint32{}
+	r.readers, r.globalReaders = append(r.readers[:0], reader{}), append(r.globalReaders[:0], reader{})
+	r.inFlight, r.freeMark = r.inFlight[:0], r.freeMark[:0]
+	r.off = false
+	clear(r.locations)
+	r.held, r.global = r.held[:0], r.global[:0]
+	for _, w := range r.b.warps {
+		cache := w.clock.cache
+		clear(cache)
+		w.clock = warpClock{tick: 1, cache: cache}
+	}
+}
+
+// eventFor is the current event of a memory instruction.
+func (r *raceState) eventFor(w *warp, in *inst, m *memOp, flags eventFlags) uint32 {
+	c := &w.clock.cache[m.id]
+	if c.tick == w.clock.tick && c.id != 0 {
+		r.events[c.id].lanes |= w.mask
+		return c.id
+	}
+	if m.order != weak {
+		flags |= eventStrong
+	}
+	c.tick, c.id = w.clock.tick, r.newEvent(w, w.source(in), flags, m.scope, w.mask)
+	return c.id
+}
+
+func (r *raceState) newEvent(w *warp, src *ptx.Instruction, flags eventFlags, s scope, lanes uint32) uint32 {
+	if len(r.events) >= maxEvents {
+		r.off = true
+		return 0
+	}
+	e := event{src: src, tick: w.clock.tick, warp: uint16(w.index), flags: flags, scope: s, lanes: lanes}
+	if w.clock.hasRemote {
+		if w.clock.snap == nil {
+			snap := w.clock.remote
+			w.clock.snap = &snap
+		}
+		e.remote = w.clock.snap
+	}
+	r.events = append(r.events, e)
+	return uint32(len(r.events) - 1)
+}
+
+// before says whether an access is ordered before what a lane does now.
+func (r *raceState) before(s stamp, w *warp, lane int) bool {
+	if s < r.floor {
+		return true
+	}
+	e := &r.events[s.event()]
+	same := int(e.warp) == w.index
+	if s&severalLanes == 0 {
+		l := s.lane()
+		return same && l == lane || w.clock.own[lane].knows(int(e.warp), l, e.tick)
+	}
+	for m := e.lanes; m != 0; m &= m - 1 {
+		if l := firstLane(m); !(same && l == lane) && !w.clock.own[lane].knows(int(e.warp), l, e.tick) {
+			return false
+		}
+	}
+	return true
+}
+
+// harmless says whether two unordered accesses are strong enough not to race.
+func (r *raceState) harmless(s stamp, id uint32) bool {
+	a, b := &r.events[s.event()], &r.events[id]
+	return a.flags&b.flags&eventStrong != 0 && (a.flags|b.flags)&eventAsync == 0
+}
+
+// side is where a race happens.
+type side struct {
+	w     *warp
+	in    *inst
+	lane  int
+	space ptx.Space
+	addr  uint64
+	id    uint32 // event
+	write bool
+	bytes []byte // what the access reads or writes, as it was before
+}
+
+// same says whether a store leaves the bytes as they are.
+func (at *side) same() bool {
+	m := at.in.mem
+	if m == nil || at.bytes == nil || at.in.rule != ruleStore {
+		return false
+	}
+	for j := range m.data {
+		v := low(at.w.element(&m.data[j], at.lane), 8*m.size)
+		if readElement(at.bytes[j*m.size:], m.size) != v {
+			return false
+		}
+	}
+	return true
+}
+
+// read notes a read of a cell.
+func (r *raceState) read(c *cell, at *side) {
+	me := stamp(at.id)<<eventShift | stamp(at.lane)
+	if c.w >= r.floor {
+		r.checkWrite(c, at)
+	}
+	switch {
+	case c.r < r.floor:
+		c.r = me
+	case c.r|severalLanes == me|severalLanes:
+	default:
+		r.addReader(c, me, at)
+	}
+}
+
+// lists is where the readers of a space's cells are kept.
+func (r *raceState) lists(space ptx.Space) *[]reader {
+	if space == ptx.SpaceGlobal {
+		return &r.globalReaders
+	}
+	return &r.readers
+}
+
+// current is the first of a cell's readers since the last barrier, 0 if there
+// is none.
+func (r *raceState) current(list []reader, s stamp) uint32 {
+	n := uint32(s &^ specialStamp)
+	if int(n) >= len(list) || list[n].epoch != r.epoch {
+		return 0
+	}
+	return n
+}
+
+// addReader keeps a read beside others that are not ordered before it.
+func (r *raceState) addReader(c *cell, me stamp, at *side) {
+	list := r.lists(at.space)
+	add := func(s stamp, next uint32) uint32 {
+		*list = append(*list, reader{s, r.epoch, next})
+		return uint32(len(*list) - 1)
+	}
+	if c.r&specialStamp == 0 {
+		switch {
+		case c.r.event() == at.id:
+			c.r |= severalLanes
+		case r.before(c.r, at.w, at.lane):
+			c.r = me
+		default:
+			c.r = specialStamp | stamp(add(me, add(c.r, 0)))
+		}
+		return
+	}
+	n := r.current(*list, c.r)
+	if n == 0 {
+		c.r = me
+		return
+	}
+	for i := n; i != 0; i = (*list)[i].next {
+		e := &(*list)[i]
+		if e.s.event() == at.id {
+			if e.s.lane() != at.lane {
+				e.s |= severalLanes
+			}
+			return
+		}
+		// A later read of the same thread replaces an earlier one.
+		if ev := &r.events[e.s.event()]; int(ev.warp) == at.w.index && e.s&severalLanes == 0 && e.s.lane() == at.lane {
+			e.s = me
+			return
+		}
+	}
+	c.r = specialStamp | stamp(add(me, n))
+}
+
+// write notes a write of a cell.
+func (r *raceState) write(c *cell, at *side) {
+	me := stamp(at.id)<<eventShift | stamp(at.lane)
+	if c.w >= r.floor && c.w != me {
+		r.checkWrite(c, at)
+	}
+	if c.r >= r.floor {
+		r.checkReads(c, at)
+	}
+	c.w, c.r = me, 0
+}
+
+// checkWrite compares an access with the cell's last write.
+func (r *raceState) checkWrite(c *cell, at *side) {
+	if c.w&specialStamp != 0 {
+		r.reportInFlight(c.w, at)
+		return
+	}
+	if r.before(c.w, at.w, at.lane) || r.harmless(c.w, at.id) {
+		return
+	}
+	if at.write && r.events[c.w.event()].flags&eventAsync == 0 && !r.b.l.checks.has(checkSameValue) && at.same() {
+		return
+	}
+	r.report(c.w, at, true)
+}
+
+// checkReads compares a write with the cell's reads.
+func (r *raceState) checkReads(c *cell, at *side) {
+	if c.r&specialStamp == 0 {
+		r.checkRead(c.r, at)
+		return
+	}
+	list := *r.lists(at.space)
+	for i := r.current(list, c.r); i != 0; i = list[i].next {
+		r.checkRead(list[i].s, at)
+	}
+}
+
+func (r *raceState) checkRead(s stamp, at *side) {
+	if !r.before(s, at.w, at.lane) && !r.harmless(s, at.id) {
+		r.report(s, at, false)
+	}
+}
+
+// report reports two accesses that nothing orders.
+func (r *raceState) report(s stamp, at *side, otherWrote bool) {
+	e := &r.events[s.event()]
+	lane := s.lane()
+	if s&severalLanes != 0 && int(e.warp) == at.w.index && lane == at.lane {
+		if others := e.lanes &^ (1 << at.lane); others != 0 {
+			lane = firstLane(others)
+		}
+	}
+	class := bench.SharedRace
+	if at.space == ptx.SpaceGlobal {
+		class = bench.GlobalRace
+	}
+	if (e.flags|r.events[at.id].flags)&eventAsync != 0 {
+		class = bench.AsyncCopyRace
+	}
+	r.reportAs(class, at, e.src, r.b.id, int(e.warp), lane, verb(otherWrote)+" it and nothing orders the two")
+}
+
+func verb(wrote bool) string {
+	if wrote {
+		return "wrote"
+	}
+	return "read"
+}
+
+// reportAs adds a race to the block's faults.
+func (r *raceState) reportAs(class bench.FaultClass, at *side, other *ptx.Instruction, block [3]uint32, warp, lane int, what string) {
+	b := r.b
+	if !b.l.reports(class) {
+		return
+	}
+	src := at.w.source(at.in)
+	f := b.faults.add(faultKey{class: class, in: src, other: other}, 1)
+	if f == nil {
+		return
+	}
+	f.Kernel = b.l.prog.name
+	f.Site = b.site(at.w.index, at.lane, src)
+	addr := at.addr
+	f.Address, f.Space = &addr, at.space.String()
+	site := bench.Site{Block: block, Thread: b.l.threadID(warp*warpSize + lane)}
+	b.l.mod.locate(&site, other)
+	f.Other = &site
+	act := "reads"
+	if at.write {
+		act = "writes"
+	}
+	where := ""
+	if at.space == ptx.SpaceGlobal {
+		where = ", " + b.l.dev.mem.describe(addr)
+	}
+	who := fmt.Sprintf("thread %v", site.Thread)
+	if block != b.id {
+		who += fmt.Sprintf(" of block %v", block)
+	}
+	f.Message = fmt.Sprintf("%s %s address %#x%s: %s %s", act, at.space, addr, where, who, what)
+}
+
+// sharedAccess notes the accesses of an instruction to shared memory.
+func (r *raceState) sharedAccess(w *warp, in *inst, m *memOp, off *lanes64, size int, lanes uint32, write bool, flags eventFlags) {
+	if r.off || lanes == 0 {
+		return
+	}
+	at := side{w: w, in: in, space: ptx.SpaceShared, write: write, id: r.eventFor(w, in, m, flags)}
+	for l := lanes; l != 0; l &= l - 1 {
+		at.lane = firstLane(l)
+		r.sharedLane(&at, off[at.lane], size)
+	}
+}
+
+// sharedLane notes one lane's access to shared memory.
+func (r *raceState) sharedLane(at *side, off uint64, size int) {
+	me := stamp(at.id)<<eventShift | stamp(at.lane)
+	first := off >> r.grain
+	cells := r.shared[first : first+uint64(max(size>>r.grain, 1))]
+	for j := range cells {
+		c := &cells[j]
+		switch {
+		case c.w >= r.floor || c.r >= r.floor:
+			at.addr, at.bytes = off+uint64(r.b.sharedBase), r.b.shared[off:]
+			if at.write {
+				r.write(c, at)
+			} else {
+				r.read(c, at)
+			}
+		case at.write:
+			c.w, c.r = me, 0
+		default:
+			c.r = me
+		}
+	}
+}
+
+// reportInFlight reports an access to bytes that a copy is still to write.
+func (r *raceState) reportInFlight(s stamp, at *side) {
+	c := r.inFlight[s.event()]
+	what := "has a copy in flight to it that was not waited for"
+	if c == nil {
+		return
+	}
+	r.reportAs(bench.AsyncCopyRace, at, c.from, r.b.id, c.warp, s.lane(), what)
+}
+
+// asyncMark is where a copy in flight is known to the race detector.
+type asyncMark struct{ index uint32 }
+
+// markInFlight marks the destination of a copy that was issued.
+func (w *warp) markInFlight(c *inFlight) {
+	c.from, c.warp = w.source(c.in), w.index
+	r := w.b.race
+	if r == nil || r.off || c.lanes == 0 {
+		return
+	}
+	if n := len(r.freeMark); n > 0 {
+		c.mark.index = r.freeMark[n-1]
+		r.freeMark = r.freeMark[:n-1]
+		r.inFlight[c.mark.index] = c
+	} else {
+		c.mark.index = uint32(len(r.inFlight))
+		r.inFlight = append(r.inFlight, c)
+	}
+	m := &c.in.copy.dst
+	at := side{w: w, in: c.in, space: ptx.SpaceShared, write: true, id: r.eventFor(w, c.in, m, eventAsync)}
+	n := uint64(max(m.size>>r.grain, 1))
+	for l := c.lanes; l != 0; l &= l - 1 {
+		i := firstLane(l)
+		at.lane, at.addr = i, c.dst[i]+uint64(r.b.sharedBase)
+		first := c.dst[i] >> r.grain
+		cells := r.shared[first : first+n]
+		for j := range cells {
+			if cells[j].w >= r.floor || cells[j].r >= r.floor {
+				r.write(&cells[j], &at)
+			}
+			cells[j] = cell{w: specialStamp | stamp(c.mark.index)<<eventShift | stamp(i)}
+		}
+	}
+}
+
+// markLanded turns the marks of lanes whose copy has completed into writes by
+// those threads.
+func (w *warp) markLanded(c *inFlight, lanes uint32) {
+	r := w.b.race
+	if r == nil || r.off {
+		return
+	}
+	id := r.newEvent(w, c.from, eventAsync, 0, lanes)
+	n := uint64(max(c.in.copy.dst.size>>r.grain, 1))
+	for l := lanes; l != 0; l &= l - 1 {
+		i := firstLane(l)
+		first := c.dst[i] >> r.grain
+		cells := r.shared[first : first+n]
+		for j := range cells {
+			cells[j] = cell{w: stamp(id)<<eventShift | stamp(i)}
+		}
+	}
+	if c.lanes == 0 {
+		r.inFlight[c.mark.index] = nil
+		r.freeMark = append(r.freeMark, c.mark.index)
+	}
+}
