@@ -94,7 +94,7 @@ func (p *printer) integer(v *simt.Value, prec int) string {
 	if v.IsConst() {
 		n := v.Int()
 		text := strconv.FormatInt(n, 10)
-		if n < math.MinInt32 || n > math.MaxInt32 {
+		if v.Type.Bits() == 64 {
 			text += "ll"
 		}
 		if n < 0 {

@@ -54,7 +54,7 @@ func identifier(opcode string) string {
 // dull are words of an opcode that a helper's name goes without.
 var dull = map[string]bool{
 	"sync": true, "aligned": true, "approx": true, "ftz": true, "row": true, "col": true, "m8n8": true, "relaxed": true, "rn": true,
-	"b16": true, "b32": true, "b64": true, "f32": true, "satfinite": true, "lo": true,
+	"b32": true, "f32": true, "satfinite": true, "lo": true,
 }
 
 // shortName is the helper's name for an opcode: its telling words.
@@ -71,15 +71,11 @@ func shortName(in *simt.Instr, opcode string) string {
 	}
 	switch in.Op {
 	case simt.OpLd, simt.OpSt:
-		if in.Mem != simt.B32 {
-			kept = append(kept, in.Mem.String())
-			if in.Mem == simt.U8 || in.Mem == simt.S8 {
-				kept = kept[:len(kept)-1]
-			}
-		}
 		if in.Type == simt.F32 || in.Type == simt.F64 {
 			kept = append(kept, in.Type.String())
 		}
+	case simt.OpLdMatrix, simt.OpStMatrix:
+		kept = slices.DeleteFunc(kept, func(w string) bool { return w == "shared" || w == "b16" })
 	case simt.OpCpAsync:
 		kept = []string{"cp_async", kept[2], fmt.Sprint(in.CpAsyncBytes())}
 		if p := prefetchWord(opcode); p != "" {
@@ -123,6 +119,7 @@ type asm struct {
 	effects bool // volatile, and ordered with memory
 	memory  bool
 	returns simt.Type // Void: results by reference
+	bits    bool      // the instruction's own result is a u32 with the bits of a float
 }
 
 func (a *asm) text(name string) string {
@@ -133,7 +130,7 @@ func (a *asm) text(name string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "static __device__ __forceinline__ %s %s(%s) {\n", typ, name, strings.Join(a.params, ", "))
 	if a.returns != simt.Void {
-		if a.returns == simt.Pred {
+		if a.returns == simt.Pred || a.bits {
 			typ = "u32"
 		}
 		fmt.Fprintf(&b, "  %s d;\n", typ)
@@ -153,6 +150,8 @@ func (a *asm) text(name string) string {
 	switch {
 	case a.returns == simt.Pred:
 		b.WriteString("  return d != 0;\n")
+	case a.bits:
+		b.WriteString("  return __uint_as_float(d);\n")
 	case a.returns != simt.Void:
 		b.WriteString("  return d;\n")
 	}
@@ -233,7 +232,11 @@ func (p *printer) plain(in *simt.Instr) assembled {
 	switch {
 	case n == 1:
 		a.returns = in.Results[0].Type
+		a.bits = in.Op == simt.OpCvtTF32 && a.returns == simt.F32
 		letter, _ := constraint(a.returns)
+		if a.bits {
+			letter = "r"
+		}
 		a.outs = append(a.outs, fmt.Sprintf("\"=%s\"(d)", letter))
 		dst = "%0"
 	case n > 1:
@@ -420,8 +423,7 @@ func (h *helpers) mma(in *simt.Instr) string {
 		a.in(fmt.Sprintf("b%d", i), info.AB)
 	}
 	d := places(0, info.C, true)
-	one := info.AB == simt.F64
-	a.code = fmt.Sprintf("%s %s, %s, %s, %s;", info.PTX, d, places(info.C, info.A, !one || info.A > 1), places(info.C+info.A, info.B, !one || info.B > 1), d)
+	a.code = fmt.Sprintf("%s %s, %s, %s, %s;", info.PTX, d, places(info.C, info.A, true), places(info.C+info.A, info.B, true), d)
 	return h.add(shortName(in, info.PTX), info.PTX, a.text)
 }
 

@@ -17,7 +17,6 @@ func (p *printer) chooseInline() {
 	p.inline, p.uses = make([]bool, n), make([]int32, n)
 	in := inliner{p: p, user: make([]int32, n), home: make([]int32, n)}
 	in.block(p.k.Body)
-	in.next = 0
 	in.choose(p.k.Body)
 }
 
@@ -39,7 +38,14 @@ func (in *inliner) block(b *simt.Block) {
 	}
 	in.next++
 	id := in.next
-	for _, i := range b.Instrs {
+	for _, y := range b.Yield {
+		in.use(y, -1)
+	}
+	for n := len(b.Instrs) - 1; n >= 0; n-- { // backwards, to leave out what is dead
+		i := b.Instrs[n]
+		if in.p.dead(i) {
+			continue
+		}
 		for _, x := range i.Args {
 			in.use(x, id)
 		}
@@ -56,9 +62,19 @@ func (in *inliner) block(b *simt.Block) {
 		in.block(i.Body)
 		in.block(i.Else)
 	}
-	for _, y := range b.Yield {
-		in.use(y, -1)
+}
+
+// dead tells whether an instruction only computes what nothing uses.
+func (p *printer) dead(in *simt.Instr) bool {
+	if in.Body != nil || !in.Removable() {
+		return false
 	}
+	for _, r := range in.Results {
+		if p.uses[r.ID] > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func (in *inliner) choose(b *simt.Block) {
@@ -179,6 +195,9 @@ func (pl *placer) enter(b *simt.Block, owner *simt.Instr, parent int) {
 func (pl *placer) block(b *simt.Block, id int) {
 	regs := pl.p.regs
 	for _, in := range b.Instrs {
+		if pl.p.dead(in) {
+			continue
+		}
 		if e := regs.Edges[in]; e != nil {
 			for _, c := range e.Enter {
 				if in.Op != simt.OpFor || c.To != regs.Reg(in.Body.Params[0]) {

@@ -7,6 +7,7 @@ package cudac
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kgen-dev/kgen/codegen/simt"
@@ -154,7 +155,7 @@ func (p *printer) kernel() {
 	}
 	p.line("%s(%s) {", p.k.Name, p.params())
 	p.depth++
-	if p.k.Shared > 0 && !p.k.Dynamic {
+	if p.k.Shared > 0 && !p.k.Dynamic && p.usesShared() {
 		p.line("__shared__ __align__(%d) u8 smem[%d];", max(16, p.k.SharedAlign), p.k.Shared)
 	}
 	p.inputs()
@@ -162,6 +163,11 @@ func (p *printer) kernel() {
 	p.printBlock(p.k.Body)
 	p.depth--
 	p.line("}")
+}
+
+// usesShared tells whether the kernel looks at its shared memory.
+func (p *printer) usesShared() bool {
+	return slices.ContainsFunc(p.k.Inputs, func(v *simt.Value) bool { return v.Def.Op == simt.OpSharedBase && p.uses[v.ID] > 0 })
 }
 
 func (p *printer) params() string {
@@ -215,6 +221,9 @@ func ctype(t simt.Type) string {
 func (p *printer) inputs() {
 	for _, v := range p.k.Inputs {
 		r := p.regs.Reg(v)
+		if p.uses[v.ID] == 0 {
+			continue
+		}
 		switch in := v.Def; in.Op {
 		case simt.OpParam:
 			a := &p.k.Params[in.Imm]

@@ -28,7 +28,7 @@ func (p *printer) printBlock(b *simt.Block) {
 
 // one prints an instruction unless it prints nothing itself.
 func (p *printer) one(in *simt.Instr) {
-	if len(in.Results) == 1 && p.inline[in.Results[0].ID] {
+	if p.dead(in) || len(in.Results) == 1 && p.inline[in.Results[0].ID] {
 		return
 	}
 	p.explain(in)
@@ -81,7 +81,13 @@ func (p *printer) guarded(ins []*simt.Instr) {
 	}
 	first := ins[0]
 	for _, r := range first.Results { // an atomic access not made gives 0
-		p.assign(p.regs.Reg(r), literal(r.Type, 0).text)
+		n := p.regs.Reg(r)
+		if p.known[n] {
+			p.line("%s = %s;", p.names[n], literal(r.Type, 0).text)
+			continue
+		}
+		p.line("%s %s = %s;", ctype(r.Type), p.names[n], literal(r.Type, 0).text)
+		p.known[n] = true
 	}
 	p.explain(first)
 	cond := p.expr(first.Guard, precLowest)

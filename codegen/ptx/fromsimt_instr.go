@@ -152,8 +152,7 @@ func (e *emitter) mma(in *simt.Instr) {
 	info := in.Mma.Info()
 	a, b := info.A, info.A+info.B
 	e.op(c.name, c.mods,
-		e.vector(in.Results, info.C > 1), e.vector(in.Args[:a], info.A > 1 || info.AB != simt.F64),
-		e.vector(in.Args[a:b], info.B > 1 || info.AB != simt.F64), e.vector(in.Args[b:], info.C > 1))
+		e.vector(in.Results, true), e.vector(in.Args[:a], true), e.vector(in.Args[a:b], true), e.vector(in.Args[b:], true))
 }
 
 // allLanes is the member mask of a whole warp.

@@ -147,6 +147,9 @@ func (b *Builder) Cmp(c Cmp, x, y *Value) *Value {
 
 // Select is x where p holds, otherwise y.
 func (b *Builder) Select(p, x, y *Value) *Value {
+	if x.Type == Pred && !p.IsConst() && x != y {
+		return b.Or(b.And(p, x), b.And(b.Not(p), y))
+	}
 	return b.pure(OpSelect, x.Type, x.Type, attrs{}, p, x, y)
 }
 

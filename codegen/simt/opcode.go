@@ -301,8 +301,13 @@ func (in *Instr) Requires() (version, sm int) {
 			need(78, 90)
 		}
 	case OpFma, OpNeg, OpAbs:
-		if bf {
+		switch {
+		case bf:
 			need(70, 80)
+		case half && in.Op == OpAbs:
+			need(65, 53)
+		case half && in.Op == OpNeg:
+			need(60, 53)
 		}
 	case OpMin, OpMax:
 		if half || in.Flags&NaN != 0 {

@@ -205,7 +205,7 @@ var ops = [numOps]OpInfo{
 	OpBrev:     {Name: "brev", Args: "T", Result: "T", Types: ints, Pipe: PipeMUFU, PTX: "brev.$b"},
 
 	OpCmp:    {Name: "cmp", Args: "TT", Result: "p", Types: anyReg, Pipe: PipeALU, PTX: "setp.$c$z.$k", C: "$i0 $c $i1"},
-	OpSelect: {Name: "select", Args: "pTT", Result: "T", Types: anyVal, Pipe: PipeALU, PTX: "selp.$b", C: "$0 ? $1 : $2"},
+	OpSelect: {Name: "select", Args: "pTT", Result: "T", Types: anyReg, Pipe: PipeALU, PTX: "selp.$b", C: "$0 ? $1 : $2"},
 
 	OpFma:   {Name: "fma", Args: "TTT", Result: "T", Types: floats, Pipe: PipeFMA, PTX: "fma.rn$z$x.$s"},
 	OpEx2:   {Name: "ex2", Args: "T", Result: "T", Types: setOf(F32, F16, F16x2, BF16, BF16x2), Pipe: PipeMUFU, PTX: "ex2.approx$z.$s"},
