@@ -2,6 +2,7 @@ package ptx
 
 import (
 	"flag"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -103,24 +104,48 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func BenchmarkParse(b *testing.B) {
-	var all []byte
+// megabyte is at least 1 MB of compiled PTX.
+func megabyte(b *testing.B) []byte {
+	var large []byte
 	for _, src := range corpus(b) {
-		if len(src) > len(all) {
-			all = src
+		if len(src) > len(large) {
+			large = src
 		}
 	}
-	m, err := Parse("b", all)
+	m, err := Parse("b", large)
 	require.NoError(b, err)
-	one := *m
-	for len(one.Decls) < 30*len(m.Decls) {
-		one.Decls = append(one.Decls, m.Decls...)
+	all := *m
+	for i := 0; len(all.Decls) < 30*len(m.Decls); i++ {
+		for _, d := range m.Decls {
+			if f, ok := d.(*Function); ok {
+				again := *f
+				again.Name = fmt.Sprint(f.Name, i)
+				all.Decls = append(all.Decls, &again)
+			}
+		}
 	}
-	src := []byte(one.String())
+	src := []byte(all.String())
+	require.Greater(b, len(src), 1_000_000)
+	return src
+}
+
+func BenchmarkParse(b *testing.B) {
+	src := megabyte(b)
 	b.SetBytes(int64(len(src)))
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := Parse("b", src); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkLoad(b *testing.B) {
+	src := megabyte(b)
+	b.SetBytes(int64(len(src)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Load("b", src); err != nil {
 			b.Fatal(err)
 		}
 	}
