@@ -54,8 +54,7 @@ type Best struct {
 	Fault string `json:"-"` // what the check found wrong; empty if Verified
 }
 
-// Limits are times in microseconds by unit, written as JSON in the order of
-// roofline.Units.
+// Limits are times in microseconds by unit.
 type Limits map[roofline.Unit]float64
 
 // Artifacts are absolute paths of files that exist; empty where there is none.

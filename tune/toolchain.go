@@ -1,7 +1,18 @@
 package tune
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kgen-dev/kgen/codegen"
+	"github.com/kgen-dev/kgen/codegen/cache"
+	"github.com/kgen-dev/kgen/codegen/cubin"
 	"github.com/kgen-dev/kgen/codegen/nvrtc"
+	"github.com/kgen-dev/kgen/codegen/target"
 )
 
 // Toolchain is what turns a program into a cubin: NVRTC by way of CUDA C, or ptxas from
@@ -30,4 +41,135 @@ func FindToolchain(dirs ...string) Toolchain {
 		t.Missing = append(t.Missing, err)
 	}
 	return t
+}
+
+// builder compiles programs for one architecture in one way.
+type builder struct {
+	nvrtc *nvrtc.Compiler // one of the two, or neither
+	ptxas *nvrtc.Ptxas
+	name  string // compiler and version, "none" without
+	cache *cache.Cache
+	notes []string
+}
+
+// builderFor picks the way to compile for a GPU.
+func (t Toolchain) builderFor(ctx context.Context, g *target.GPU, c *cache.Cache) (*builder, error) {
+	b := &builder{name: "none", cache: c}
+	if t.NVRTC != nil {
+		major, minor := t.NVRTC.Version()
+		archs := t.NVRTC.Archs()
+		if len(archs) == 0 || slices.Contains(archs, g.CC.SM()) {
+			b.nvrtc, b.name = t.NVRTC, fmt.Sprintf("NVRTC %d.%d", major, minor)
+			return b, nil
+		}
+		b.notes = append(b.notes, fmt.Sprintf("NVRTC %d.%d does not compile for sm_%d (it knows %v)", major, minor, g.CC.SM(), archs))
+	}
+	for _, err := range t.Missing {
+		b.notes = append(b.notes, err.Error())
+	}
+	if t.Ptxas != nil {
+		v, err := t.Ptxas.Version(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", t.Ptxas.Path, err)
+		}
+		b.ptxas, b.name = t.Ptxas, "ptxas "+v
+		return b, nil
+	}
+	return b, nil
+}
+
+// compiles tells whether there is a compiler.
+func (b *builder) compiles() bool { return b.nvrtc != nil || b.ptxas != nil }
+
+// source is a program's text and its digest.
+type source struct {
+	text string // CUDA C for NVRTC, PTX otherwise
+	hash string
+}
+
+// source prints what would be compiled.
+func (b *builder) source(c *codegen.Compiled) (source, error) {
+	var s source
+	var err error
+	if b.nvrtc != nil {
+		s.text, err = c.CUDA()
+	} else {
+		s.text, err = c.PTX()
+	}
+	s.hash = digest([]byte(s.text))
+	return s, err
+}
+
+// built is what compiling made.
+type built struct {
+	PTX   []byte `json:"ptx"` // NVRTC's, or our own
+	Cubin []byte `json:"cubin"`
+}
+
+// build compiles a source, or takes it from the cache. Without a compiler there is no
+// cubin.
+func (b *builder) build(ctx context.Context, s source, arch string) (*built, error) {
+	if !b.compiles() {
+		return &built{PTX: []byte(s.text)}, nil
+	}
+	key := cache.KeyOf("kgen build 1", b.name, arch, s.text)
+	if data, ok := b.cache.Get(key); ok {
+		var out built
+		if err := json.Unmarshal(data, &out); err == nil && len(out.Cubin) > 0 {
+			return &out, nil
+		}
+	}
+	out, err := b.compile(ctx, s, arch)
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(out)
+	if err != nil {
+		return nil, err
+	}
+	// A cache that cannot be written costs time, not the result.
+	_ = b.cache.Put(key, data)
+	return out, nil
+}
+
+func (b *builder) compile(ctx context.Context, s source, arch string) (*built, error) {
+	if b.nvrtc != nil {
+		r, err := b.nvrtc.Compile(ctx, nvrtc.Source{Name: "kernel.cu", Text: s.text}, nvrtc.Options{Arch: arch})
+		if err != nil {
+			return nil, err
+		}
+		return &built{PTX: r.PTX, Cubin: r.Cubin}, nil
+	}
+	a, err := b.ptxas.Assemble(ctx, []byte(s.text), arch)
+	if err != nil {
+		return nil, err
+	}
+	return &built{PTX: []byte(s.text), Cubin: a.Cubin}, nil
+}
+
+// resources reads what each kernel of a cubin takes.
+func (b *built) resources() (map[string]cubin.Kernel, error) {
+	f, err := cubin.Parse(b.Cubin)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]cubin.Kernel{}
+	for _, k := range f.Kernels {
+		out[k.Name] = k
+	}
+	return out, nil
+}
+
+// refused tells a program that a compiler would not take from a compiler that failed.
+func refused(err error) bool {
+	var c *nvrtc.CompileError
+	return errors.As(err, &c)
+}
+
+// describe says in a sentence what compiles.
+func (b *builder) describe() string {
+	if b.compiles() {
+		return b.name
+	}
+	return "no compiler: " + strings.Join(b.notes, "; ")
 }

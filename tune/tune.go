@@ -6,7 +6,9 @@ package tune
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"runtime"
 	"time"
 
 	"github.com/kgen-dev/kgen/codegen/cache"
@@ -42,7 +44,7 @@ type Options struct {
 
 // Defaults of Options.
 const (
-	DefaultConfigs = 96
+	DefaultConfigs = 80
 	DefaultTop     = 10
 )
 
@@ -78,5 +80,54 @@ var ErrNothing = errors.New("no configuration is left")
 // Run tunes. A cancelled run leaves the store whole and returns the context's error;
 // the same run started again goes on from there.
 func Run(ctx context.Context, o Options) (*Result, error) {
-	return nil, errors.New("tune: not there yet")
+	s, err := newSession(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	ranked, err := s.rank(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.evaluate(ctx, ranked)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%s on %s: %w: %s", o.Family.Name, s.GPU.Name, ErrNothing, s.why(ranked))
+	}
+	top := found[:min(s.Top, len(found))]
+	if err := s.verify(ctx, top); err != nil {
+		return nil, err
+	}
+	return s.finish(ctx, found, top)
+}
+
+// why says what became of the configurations.
+func (s *session) why(ranked []candidate) string {
+	text := s.result.Removed.String()
+	for _, f := range s.failures() {
+		text += fmt.Sprintf("; %s: %d", f.Outcome, f.Count)
+	}
+	for _, c := range ranked {
+		if c.err != nil {
+			return text + fmt.Sprintf("; for example %s: %v", c.config, c.err)
+		}
+	}
+	return text
+}
+
+// fill puts in what the caller left out.
+func (o *Options) fill() {
+	if o.Configs <= 0 {
+		o.Configs = DefaultConfigs
+	}
+	if o.Top <= 0 {
+		o.Top = DefaultTop
+	}
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
 }

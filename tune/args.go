@@ -1,0 +1,36 @@
+package tune
+
+import (
+	"math"
+
+	"github.com/kgen-dev/kgen/codegen"
+	"github.com/kgen-dev/kgen/kernels/family"
+)
+
+// arguments is a problem's arguments as a plan wants them.
+func arguments(p family.Problem) []codegen.Argument {
+	var out []codegen.Argument
+	for _, a := range p.Args() {
+		var x codegen.Argument
+		switch {
+		case !a.IsScalar():
+			x.Dims, x.Strides = widen(a.Dims), widen(a.Strides)
+		case !a.Elem.IsFloat():
+			x.Bits = uint64(a.Int)
+		case a.Elem.Bits() == 64:
+			x.Bits = math.Float64bits(a.Float)
+		default:
+			x.Bits = uint64(math.Float32bits(float32(a.Float)))
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+func widen(v []int) []int64 {
+	out := make([]int64, len(v))
+	for i, n := range v {
+		out[i] = int64(n)
+	}
+	return out
+}

@@ -1,0 +1,249 @@
+package tune
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen"
+	"github.com/kgen-dev/kgen/kernels/space"
+	"github.com/kgen-dev/kgen/roofline"
+	"github.com/kgen-dev/kgen/tune/model"
+	"github.com/kgen-dev/kgen/tune/store"
+)
+
+// compileDeadline bounds the compilation of one configuration.
+const compileDeadline = 2 * time.Minute
+
+// mostSpill is how many bytes a thread may spill and reload before a configuration is
+// dropped: a few registers kept aside cost little, a tile that does not fit costs more
+// than any model of ours knows.
+const mostSpill = 512
+
+// finding is a configuration with its time.
+type finding struct {
+	config space.Config
+	index  int // in the order of enumeration
+	eval   store.Evaluation
+	fault  string // what a check found wrong before
+}
+
+// evaluate compiles the chosen candidates, prunes, predicts and records; candidates
+// that fail are replaced until enough have been compiled. It returns those with a time,
+// fastest first.
+func (s *session) evaluate(ctx context.Context, ranked []candidate) ([]finding, error) {
+	queue := s.choose(ranked, s.Configs)
+	s.phase(Compile, min(s.Configs, len(queue)))
+	var found []finding
+	for enough := 0; enough < s.Configs && len(queue) > 0; {
+		batch := queue[:min(len(queue), s.Configs-enough)]
+		queue = queue[len(batch):]
+		got := make([]*finding, len(batch))
+		counts := make([]bool, len(batch))
+		err := s.parallel(ctx, len(batch), func(ctx context.Context, i int) (err error) {
+			got[i], counts[i], err = s.one(ctx, batch[i])
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		for i, f := range got {
+			if f != nil {
+				found = append(found, *f)
+			}
+			if counts[i] {
+				enough++
+			}
+		}
+	}
+	slices.SortStableFunc(found, func(a, b finding) int {
+		return cmp.Or(cmp.Compare(a.eval.TimeUS, b.eval.TimeUS), cmp.Compare(a.index, b.index))
+	})
+	return found, nil
+}
+
+// one evaluates a candidate, or takes what the store knows; nil if it came to nothing.
+// counts tells whether it is one of the configurations asked for: one that has a cubin,
+// or without a compiler a time.
+func (s *session) one(ctx context.Context, c candidate) (f *finding, counts bool, err error) {
+	e, fault, err := s.known(ctx, c)
+	if err != nil {
+		return nil, false, err
+	}
+	if e.Outcome == store.Correct {
+		f = &finding{config: c.config, index: c.index, eval: e, fault: fault}
+	} else {
+		s.fail(e.Outcome)
+		s.Log.Debug("dropped", "config", e.Config, "outcome", e.Outcome, "error", e.Error)
+	}
+	s.step(func(p *Progress) {
+		if e.Cubin != "" {
+			p.Compiled++
+		}
+		if f != nil && (p.Best == nil || e.TimeUS < p.Best.TimeUS) {
+			best := s.best(f)
+			p.Best = &best
+		}
+	})
+	return f, e.Cubin != "" || f != nil && !s.builder.compiles(), nil
+}
+
+// known looks a candidate up in the store, and evaluates and records it if it is not
+// there. What a check found wrong before is returned beside its time, which the store
+// does not keep with a fault.
+func (s *session) known(ctx context.Context, c candidate) (e store.Evaluation, fault string, err error) {
+	p, src, err := s.print(c.config)
+	if err != nil {
+		return e, "", err
+	}
+	key := s.run.Key(src.hash, c.config.String())
+	old, found, err := s.Store.Lookup(key)
+	if err != nil {
+		return e, "", err
+	}
+	if found && old.Outcome != store.Correctness && old.Outcome != store.Runtime {
+		return old, "", nil
+	}
+	e, err = s.fresh(ctx, c.config, p, src)
+	if err != nil {
+		return e, "", err
+	}
+	if found && e.Outcome == store.Correct {
+		return e, old.Error, nil
+	}
+	e.Key, e.Run = key, s.run.ID
+	return e, "", s.Store.Record(e)
+}
+
+// print lowers a configuration that could be lowered before, and prints its source.
+func (s *session) print(c space.Config) (*program, source, error) {
+	p, err := s.lower(c)
+	if err != nil {
+		return nil, source{}, err
+	}
+	src, err := s.builder.source(p.compiled)
+	if err != nil {
+		return nil, source{}, fmt.Errorf("configuration %q: %w", c, err)
+	}
+	return p, src, nil
+}
+
+// fresh evaluates a configuration. The error is that of a run that cannot go on.
+func (s *session) fresh(ctx context.Context, c space.Config, p *program, src source) (store.Evaluation, error) {
+	e := store.Evaluation{Program: src.hash, Config: c.String()}
+	b, err := s.build(ctx, p, src)
+	switch {
+	case ctx.Err() != nil:
+		return e, context.Cause(ctx)
+	case errors.Is(err, context.DeadlineExceeded):
+		return dropped(e, store.Timeout, fmt.Errorf("not compiled within %s", compileDeadline)), nil
+	case refused(err):
+		return dropped(e, store.Compile, err), nil
+	case err != nil:
+		return e, fmt.Errorf("configuration %q: %w", c, err)
+	}
+	taken, err := s.resources(&e, p, b)
+	if err != nil {
+		return e, fmt.Errorf("configuration %q: %w", c, err)
+	}
+	prediction, err := model.Predict(s.GPU, p.compiled, p.plan, taken)
+	if errors.Is(err, codegen.ErrResources) {
+		return dropped(e, store.Resources, err), nil
+	}
+	if err != nil {
+		return e, fmt.Errorf("configuration %q: %w", c, err)
+	}
+	s.describe(&e, prediction, taken)
+	if e.SpillBytes > mostSpill {
+		return dropped(e, store.Resources, fmt.Errorf("%d bytes of spills a thread: want at most %d", e.SpillBytes, mostSpill)), nil
+	}
+	a, err := roofline.Assess(s.roofs, s.work(prediction.Work))
+	if err != nil {
+		return e, fmt.Errorf("configuration %q: %w", c, err)
+	}
+	e.Outcome, e.TimeUS, e.Provenance, e.Limits = store.Correct, prediction.US, bench.Predicted, a.Limits()
+	return e, nil
+}
+
+func dropped(e store.Evaluation, o store.Outcome, err error) store.Evaluation {
+	e.Outcome, e.Error = o, err.Error()
+	return e
+}
+
+// build compiles within the deadline.
+func (s *session) build(ctx context.Context, p *program, src source) (*built, error) {
+	ctx, cancel := context.WithTimeout(ctx, compileDeadline)
+	defer cancel()
+	return s.builder.build(ctx, src, p.compiled.Module.Arch)
+}
+
+// resources reads what the compiler gave each kernel; nil where there is none.
+func (s *session) resources(e *store.Evaluation, p *program, b *built) (map[string]model.Resources, error) {
+	if len(b.Cubin) == 0 {
+		return nil, nil
+	}
+	e.Cubin = digest(b.Cubin)
+	kernels, err := b.resources()
+	if err != nil {
+		return nil, err
+	}
+	taken := map[string]model.Resources{}
+	for _, k := range p.compiled.Kernels {
+		c, ok := kernels[k.Name]
+		if !ok {
+			return nil, fmt.Errorf("the cubin has no kernel %s", k.Name)
+		}
+		taken[k.Name] = model.Resources{Registers: c.Registers, Shared: c.SharedBytes, Spill: c.SpillStoreBytes + c.SpillLoadBytes}
+	}
+	return taken, nil
+}
+
+// describe notes the resources of the program's longest step.
+func (s *session) describe(e *store.Evaluation, p *model.Prediction, taken map[string]model.Resources) {
+	var longest model.Step
+	for _, step := range p.Steps {
+		if step.US > longest.US {
+			longest = step
+		}
+		if step.Unknown > 0 {
+			s.Log.Debug("decided by data", "config", e.Config, "kernel", step.Kernel, "decisions", step.Unknown)
+		}
+	}
+	if !longest.Estimated {
+		e.Registers = longest.Registers
+	}
+	e.SharedBytes, e.CTAsPerSM, e.SpillBytes = longest.Shared, longest.Occupancy.CTAs, taken[longest.Kernel].Spill
+}
+
+// work adds the useful operations to counted work.
+func (s *session) work(w roofline.Work) roofline.Work {
+	f := s.Problem.Work()
+	w.Operations = []roofline.Operations{{Math: f.Math, Count: roofline.Formula(f.FLOPs)}}
+	return w
+}
+
+// best describes a finding as the result shows it.
+func (s *session) best(f *finding) Best {
+	e := &f.eval
+	b := Best{
+		Config: f.config, TimeUS: e.TimeUS, TFLOPS: s.Problem.Work().FLOPs / e.TimeUS / 1e6,
+		Registers: e.Registers, SharedBytes: e.SharedBytes, SpillBytes: e.SpillBytes, CTAsPerSM: e.CTAsPerSM,
+		Verified: e.Verified, Provenance: e.Provenance, Fault: f.fault, Limits: Limits{},
+	}
+	for _, u := range roofline.Units() {
+		us, ok := e.Limits[string(u)]
+		if !ok {
+			continue
+		}
+		b.Limits[u] = us
+		if us > b.Limits[b.Limit] {
+			b.Limit = u
+		}
+	}
+	b.Score = b.Limits[b.Limit] / e.TimeUS
+	return b
+}

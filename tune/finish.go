@@ -1,0 +1,171 @@
+package tune
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/roofline"
+	"github.com/kgen-dev/kgen/roofline/plot"
+)
+
+// finish makes the result and writes the artifacts.
+func (s *session) finish(ctx context.Context, found, top []finding) (*Result, error) {
+	r := &s.result
+	for i := range top {
+		r.Best = append(r.Best, s.best(&top[i]))
+	}
+	r.Compiled = s.progress.Compiled
+	r.Failures = s.failures()
+	for _, f := range r.Failures {
+		r.Failed += f.Count
+	}
+	lib, err := library(s.Family.Name, r.Problem, s.GPU)
+	if err != nil {
+		return nil, err
+	}
+	if lib != nil {
+		r.Library, r.LibraryUS = lib, &lib.US
+	}
+	if !s.builder.compiles() {
+		r.Notes = append(r.Notes, "registers are not known: times are predicted with an estimate")
+	}
+	return r, s.artifacts(ctx, found, top)
+}
+
+// chosen is the configuration whose files are written: the fastest that was verified,
+// else the fastest.
+func chosen(top []finding) int {
+	for i := range top {
+		if top[i].eval.Verified {
+			return i
+		}
+	}
+	return 0
+}
+
+// artifacts writes the best configuration's files and the plot of all.
+func (s *session) artifacts(ctx context.Context, found, top []finding) error {
+	at := chosen(top)
+	p, src, err := s.print(top[at].config)
+	if err != nil {
+		return err
+	}
+	b, err := s.build(ctx, p, src)
+	if err != nil {
+		return err
+	}
+	cuda, err := p.compiled.CUDA()
+	if err != nil {
+		return err
+	}
+	svg, err := s.plot(found, at)
+	if err != nil {
+		return err
+	}
+	dir, err := filepath.Abs(s.Dir)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fmt.Errorf("folder of the artifacts: %w", err)
+	}
+	a := &s.result.Artifacts
+	a.Store = s.Store.Path()
+	for _, f := range []struct {
+		path *string
+		ext  string
+		data []byte
+	}{
+		{&a.CUDA, "cu", []byte(cuda)}, {&a.PTX, "ptx", b.PTX}, {&a.Cubin, "cubin", b.Cubin}, {&a.Roofline, "svg", svg},
+	} {
+		if len(f.data) == 0 {
+			continue
+		}
+		path := filepath.Join(dir, fmt.Sprintf("%s-%s.%s", s.Family.Name, s.GPU.ID, f.ext))
+		if err := replace(path, f.data); err != nil {
+			return fmt.Errorf("artifact: %w", err)
+		}
+		*f.path = path
+	}
+	return nil
+}
+
+// replace writes a file that appears whole or not at all.
+func replace(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
+
+// plot draws all configurations that have a time, the chosen one standing out.
+func (s *session) plot(found []finding, best int) ([]byte, error) {
+	var entries []plot.Entry
+	for i := range found {
+		e := &found[i].eval
+		a, err := roofline.Assess(s.roofs, s.work(s.workOf(e.Limits)))
+		if err != nil {
+			return nil, err
+		}
+		v, err := a.Judge(e.TimeUS, e.Provenance)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, plot.Entry{Label: e.Config, Verdict: v})
+	}
+	title := fmt.Sprintf("%s %s", s.Family.Name, s.result.Problem)
+	figure, err := plot.TuningRun(title, entries, best)
+	if err != nil {
+		return nil, err
+	}
+	scene, err := figure.Scene()
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	if err := scene.WriteSVG(&out); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// workOf gives back the counts behind the times of units that the store keeps. Of the
+// pipes behind the instruction slots it keeps only the tightest, which is given as
+// slots.
+func (s *session) workOf(limits map[string]float64) roofline.Work {
+	count := func(u roofline.Unit, perUS float64) roofline.Count {
+		if us := limits[string(u)]; us > 0 {
+			return roofline.Count{Value: us * perUS, From: bench.Predicted}
+		}
+		return roofline.Count{}
+	}
+	pipes := s.GPU.Pipes()
+	perClock := float64(s.GPU.SMs) * s.GPU.Clock()
+	return roofline.Work{
+		HBMBytes:    count(roofline.HBM, s.roofs.HBM.Value*1e3),
+		L2Bytes:     count(roofline.L2, s.roofs.L2.Value*1e3),
+		SharedBytes: count(roofline.Shared, s.roofs.Shared.Value*1e3),
+		MUFU:        count(roofline.MUFU, pipes.MUFU*perClock),
+		Issue:       count(roofline.Issue, pipes.Issue/target.WarpSize*perClock),
+		Launches:    count(roofline.Launch, 1/s.GPU.Architecture().LaunchUS),
+	}
+}

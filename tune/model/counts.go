@@ -1,0 +1,178 @@
+package model
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/kgen-dev/kgen/codegen/simt"
+)
+
+// warpSize is the lanes of a warp.
+const warpSize = 32
+
+// maxPointers is how many pointer parameters have their traffic told apart; those of
+// later ones count as the last's.
+const maxPointers = 12
+
+// Access counts the accesses of one kind.
+type Access struct {
+	Requests int64 // warp instructions with a lane that accesses
+	Bytes    int64 // that the lanes ask for
+	Sectors  int64 // different 32-byte sectors of each request, added up
+}
+
+// Counts are what blocks of threads do, counted from the thread program with the
+// addresses and masks that a launch's arguments give.
+type Counts struct {
+	Mma      [simt.NumMmas]int64 // warp instructions by form
+	MUFU     int64               // thread results of the special function unit
+	Barriers int64               // waited at, by warps
+
+	Loads, Stores, Copies Access             // of global memory
+	Read                  [maxPointers]int64 // bytes of the sectors read, by pointer parameter
+
+	SharedLoads, SharedStores, SharedMatrix, SharedCopies int64 // wavefronts
+
+	// Unknown counts decisions that depend on data: a mask is taken to hold, a branch
+	// takes both sides, a loop runs once.
+	Unknown int64
+}
+
+// Wavefronts returns the passes over shared memory's banks.
+func (c *Counts) Wavefronts() int64 {
+	return c.SharedLoads + c.SharedStores + c.SharedMatrix + c.SharedCopies
+}
+
+// sectorBytes is the unit in which L2 is read and written.
+const sectorBytes = 32
+
+// L2Bytes returns the bytes that cross between the SMs and L2.
+func (c *Counts) L2Bytes() int64 {
+	return sectorBytes * (c.Loads.Sectors + c.Stores.Sectors + c.Copies.Sectors)
+}
+
+// add adds n times d.
+func (c *Counts) add(d *Counts, n int64) {
+	for i := range c.Mma {
+		c.Mma[i] += n * d.Mma[i]
+	}
+	c.MUFU += n * d.MUFU
+	c.Barriers += n * d.Barriers
+	c.Loads.add(d.Loads, n)
+	c.Stores.add(d.Stores, n)
+	c.Copies.add(d.Copies, n)
+	for i := range c.Read {
+		c.Read[i] += n * d.Read[i]
+	}
+	c.SharedLoads += n * d.SharedLoads
+	c.SharedStores += n * d.SharedStores
+	c.SharedMatrix += n * d.SharedMatrix
+	c.SharedCopies += n * d.SharedCopies
+	c.Unknown += n * d.Unknown
+}
+
+func (a *Access) add(b Access, n int64) {
+	a.Requests += n * b.Requests
+	a.Bytes += n * b.Bytes
+	a.Sectors += n * b.Sectors
+}
+
+// request is the lanes of one warp's access: addresses and bytes of each.
+type request struct {
+	addr [warpSize]int64
+	size [warpSize]int64
+	n    int
+}
+
+func (r *request) lane(addr, size int64) {
+	r.addr[r.n], r.size[r.n] = addr, size
+	r.n++
+}
+
+// sectors calls f with every different sector, by number.
+func (r *request) sectors(f func(sector int64)) {
+	var all [2 * warpSize]int64
+	list := all[:0]
+	sorted := true
+	for i := range r.n {
+		for s, last := r.addr[i]/sectorBytes, (r.addr[i]+r.size[i]-1)/sectorBytes; s <= last; s++ {
+			if n := len(list); n > 0 {
+				if list[n-1] == s {
+					continue
+				}
+				sorted = sorted && list[n-1] < s
+			}
+			list = append(list, s)
+		}
+	}
+	if !sorted {
+		slices.Sort(list)
+		list = slices.Compact(list)
+	}
+	for _, s := range list {
+		f(s)
+	}
+}
+
+// Shared memory has 32 banks of 4 bytes, which it serves once in a wavefront.
+const (
+	banks     = 32
+	bankBytes = 4
+)
+
+// wavefronts returns the passes that the accesses take: lanes go in groups that
+// together ask for at most 128 bytes, and within a group a bank serves one word in a
+// pass, to all lanes that ask for it.
+func (r *request) wavefronts(width int) int64 {
+	group := warpSize
+	if width > bankBytes {
+		group = warpSize * bankBytes / width
+	}
+	total := int64(0)
+	for lo := 0; lo < r.n; lo += group {
+		var words [banks][]int64
+		most := 0
+		for i := lo; i < min(lo+group, r.n); i++ {
+			for a := r.addr[i] / bankBytes; a <= (r.addr[i]+r.size[i]-1)/bankBytes; a++ {
+				b := a & (banks - 1)
+				if !slices.Contains(words[b], a) {
+					words[b] = append(words[b], a)
+					most = max(most, len(words[b]))
+				}
+			}
+		}
+		total += int64(most)
+	}
+	return total
+}
+
+// footprint is the sectors that accesses touched, in pages of 128.
+type footprint struct {
+	pages map[int64]*[2]uint64
+	at    int64
+	page  *[2]uint64
+	count int64
+}
+
+func (f *footprint) touch(sector int64) {
+	if p := sector >> 7; f.page == nil || p != f.at {
+		if f.pages == nil {
+			f.pages = map[int64]*[2]uint64{}
+		}
+		f.at, f.page = p, f.pages[p]
+		if f.page == nil {
+			f.page = new([2]uint64)
+			f.pages[p] = f.page
+		}
+	}
+	bit := uint64(1) << (sector & 63)
+	if word := &f.page[sector>>6&1]; *word&bit == 0 {
+		*word |= bit
+		f.count++
+	}
+}
+
+// Bytes returns how many different bytes, in whole sectors, were touched.
+func (f *footprint) bytes() int64 { return f.count * sectorBytes }
+
+func popcount(mask uint32) int64 { return int64(bits.OnesCount32(mask)) }

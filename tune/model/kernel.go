@@ -1,0 +1,124 @@
+package model
+
+import (
+	"github.com/kgen-dev/kgen/codegen/simt"
+)
+
+// kernel is a thread program made ready to be walked.
+type kernel struct {
+	*simt.Kernel
+	need  []bool                              // by value: it decides an address, a mask or a branch
+	eval  []func(x, y, z int64) (int64, bool) // by value: how to compute it; nil: not known
+	brief map[*simt.Block][]*simt.Instr       // of each block, what decides and uses addresses and masks
+}
+
+// prepare finds the values that addresses, masks and branches depend on.
+func prepare(k *simt.Kernel) *kernel {
+	s := slicer{need: make([]bool, k.NumValues())}
+	for s.changed = true; s.changed; {
+		s.changed = false
+		s.block(k.Body, false)
+	}
+	p := &kernel{Kernel: k, need: s.need, brief: map[*simt.Block][]*simt.Instr{}}
+	p.eval = make([]func(x, y, z int64) (int64, bool), k.NumValues())
+	p.evaluators(k.Body)
+	return p
+}
+
+func (p *kernel) evaluators(b *simt.Block) {
+	if b == nil {
+		return
+	}
+	var brief []*simt.Instr
+	for _, in := range b.Instrs {
+		wanted := in.Op.Info().Effect&(simt.Control|simt.Reads|simt.Writes) != 0
+		for _, r := range in.Results {
+			wanted = wanted || p.need[r.ID]
+		}
+		if wanted {
+			brief = append(brief, in)
+		}
+		if in.Body != nil {
+			p.evaluators(in.Body)
+			p.evaluators(in.Else)
+		} else if len(in.Results) == 1 && p.need[in.Results[0].ID] {
+			p.eval[in.Results[0].ID] = in.Evaluator()
+		}
+	}
+	p.brief[b] = brief
+}
+
+// slicer marks what is needed, from uses to definitions.
+type slicer struct {
+	need    []bool
+	changed bool
+}
+
+func (s *slicer) mark(vs ...*simt.Value) {
+	for _, v := range vs {
+		if v != nil && !s.need[v.ID] {
+			s.need[v.ID] = true
+			s.changed = true
+		}
+	}
+}
+
+// block goes through a block backwards; branch says that not all lanes need be in it.
+func (s *slicer) block(b *simt.Block, branch bool) {
+	if b == nil {
+		return
+	}
+	for i := len(b.Instrs) - 1; i >= 0; i-- {
+		in := b.Instrs[i]
+		s.mark(in.Guard)
+		switch in.Op {
+		case simt.OpFor:
+			s.mark(in.Args[:3]...)
+			s.carried(in, in.Args[3:], in.Body.Params[1:], in.Body.Yield)
+			s.block(in.Body, branch)
+		case simt.OpLoop:
+			s.mark(in.Body.Yield[0])
+			s.carried(in, in.Args, in.Body.Params, in.Body.Yield[1:])
+			s.block(in.Body, branch)
+		case simt.OpIf:
+			s.mark(in.Args[0])
+			for j, r := range in.Results {
+				if s.need[r.ID] {
+					s.mark(in.Body.Yield[j], in.Else.Yield[j])
+				}
+			}
+			s.block(in.Body, true)
+			s.block(in.Else, true)
+		case simt.OpLd, simt.OpSt, simt.OpAtom, simt.OpRed:
+			if in.Space == simt.Global || in.Waves == 0 || branch || in.Guard != nil {
+				s.mark(in.Args[0])
+			}
+		case simt.OpCpAsync:
+			s.mark(in.Args[1:]...)
+			if in.Waves == 0 || branch || in.Guard != nil {
+				s.mark(in.Args[0])
+			}
+		case simt.OpLdMatrix, simt.OpStMatrix:
+			if in.Waves == 0 {
+				s.mark(in.Args[0])
+			}
+		default:
+			if in.Op.Info().Effect != 0 {
+				continue
+			}
+			for _, r := range in.Results {
+				if s.need[r.ID] {
+					s.mark(in.Args...)
+				}
+			}
+		}
+	}
+}
+
+func (s *slicer) carried(in *simt.Instr, inits, params, yields []*simt.Value) {
+	for i, r := range in.Results {
+		if s.need[r.ID] || s.need[params[i].ID] {
+			s.mark(r, params[i], yields[i], inits[i])
+		}
+	}
+}

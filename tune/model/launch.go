@@ -1,0 +1,254 @@
+package model
+
+import (
+	"fmt"
+
+	"github.com/kgen-dev/kgen/codegen"
+	"github.com/kgen-dev/kgen/codegen/simt"
+	"github.com/kgen-dev/kgen/codegen/target"
+)
+
+// launch is a step of a plan as the model sees it.
+type launch struct {
+	*codegen.PlanStep
+	kernel  *kernel
+	counter *simt.Counter
+	params  []int64
+	tiles   []int64
+
+	classes []class
+	axes    []axis // by dimension of the tile space
+	traffic Counts // of the busiest class, from addresses
+	reuse   [maxPointers]float64
+	written float64 // bytes, the busiest class
+	cycles  float64 // of the busiest class, alone on an SM
+	prober  *walk
+}
+
+// class is blocks that do the same work.
+type class struct {
+	counts simt.Counts
+	share  float64 // of the busiest class's bytes read
+}
+
+// axis is one dimension of a tile space.
+type axis struct {
+	samples int64   // classes along it; 1: the work does not depend on it
+	group   []int64 // by pointer: how many neighbours read the same; 0: all do
+}
+
+// mostSamples bounds the classes along an axis.
+const mostSamples = 16
+
+// newLaunch counts a step. Pointers are taken to be aligned and apart.
+func newLaunch(g *target.GPU, k *simt.Kernel, s *codegen.PlanStep) (*launch, error) {
+	l := &launch{PlanStep: s, kernel: prepare(k), counter: simt.NewCounter(k), tiles: s.Tiles()}
+	l.params = stepParams(s)
+	if len(l.params) != len(k.Params) {
+		return nil, fmt.Errorf("kernel %s: %d arguments planned for %d parameters", k.Name, len(l.params), len(k.Params))
+	}
+	if err := l.classify(); err != nil {
+		return nil, err
+	}
+	busiest := 0
+	for i := range l.classes {
+		if l.classes[i].counts.Issue() > l.classes[busiest].counts.Issue() {
+			busiest = i
+		}
+	}
+	w, err := l.walk(l.pointOf(busiest), k.Threads)
+	if err != nil {
+		return nil, err
+	}
+	w.clock = newTimeline(g, k)
+	w.run()
+	l.traffic, l.cycles, l.written = w.counts, w.clock.cycles(), float64(sectorBytes*w.counts.Stores.Sectors)
+	for p := range l.reuse {
+		if w.seen[p] > 0 {
+			l.reuse[p] = float64(w.reads[p].count) / float64(w.seen[p])
+		}
+	}
+	for i := range l.classes {
+		c := &l.classes[i]
+		c.share = 1
+		if most := l.classes[busiest].counts.Loads; most > 0 {
+			c.share = float64(c.counts.Loads) / float64(most)
+		}
+	}
+	return l, l.probe()
+}
+
+// stepParams is the bits of a step's arguments, with an address for each pointer.
+func stepParams(s *codegen.PlanStep) []int64 {
+	params := make([]int64, len(s.Args))
+	for i, a := range s.Args {
+		switch {
+		case a.Memory >= 0:
+			params[i] = int64(a.Memory+1) << pointerShift
+		case a.Bytes == 4:
+			params[i] = int64(int32(uint32(a.Bits)))
+		case a.Bytes == 1:
+			params[i] = int64(a.Bits & 1)
+		default:
+			params[i] = int64(a.Bits)
+		}
+	}
+	return params
+}
+
+func (l *launch) walk(point []int, threads int) (*walk, error) {
+	block, err := l.Block(point)
+	if err != nil {
+		return nil, err
+	}
+	return newWalk(l.kernel, l.params, block, threads), nil
+}
+
+func (l *launch) count(point []int) (simt.Counts, error) {
+	block, err := l.Block(point)
+	if err != nil {
+		return simt.Counts{}, err
+	}
+	return l.counter.Count(simt.Env{Params: l.params, Block: [3]int64{block}, Grid: [3]int64{l.Grid, 1, 1}})
+}
+
+// middle is the point in the middle of the tile space.
+func (l *launch) middle() []int {
+	p := make([]int, len(l.tiles))
+	for a, n := range l.tiles {
+		p[a] = int(n / 2)
+	}
+	return p
+}
+
+// classify finds the axes that the work depends on, and counts it along them.
+func (l *launch) classify() error {
+	l.axes = make([]axis, len(l.tiles))
+	total := 1
+	for a, n := range l.tiles {
+		l.axes[a].samples = 1
+		var first simt.Counts
+		for i, x := range []int64{n / 2, 0, n - 1} {
+			p := l.middle()
+			p[a] = int(x)
+			c, err := l.count(p)
+			if err != nil {
+				return err
+			}
+			if i == 0 {
+				first = c
+			} else if c != first && total < 256 {
+				l.axes[a].samples = min(n, mostSamples)
+			}
+		}
+		total *= int(l.axes[a].samples)
+	}
+	l.classes = make([]class, total)
+	for i := range l.classes {
+		c, err := l.count(l.pointOf(i))
+		if err != nil {
+			return err
+		}
+		l.classes[i].counts = c
+	}
+	return nil
+}
+
+// pointOf is a point whose blocks are of a class.
+func (l *launch) pointOf(class int) []int {
+	p := l.middle()
+	for a := len(p) - 1; a >= 0; a-- {
+		if s := int(l.axes[a].samples); s > 1 {
+			p[a] = int((int64(class%s)*2 + 1) * l.tiles[a] / int64(2*s))
+			class /= s
+		}
+	}
+	return p
+}
+
+// classOf is the class of a point.
+func (l *launch) classOf(p []int) int {
+	class := 0
+	for a, x := range p {
+		if s := l.axes[a].samples; s > 1 {
+			class = class*int(s) + int(int64(x)*s/l.tiles[a])
+		}
+	}
+	return class
+}
+
+// probe finds which axes decide what is read through each pointer, by the address of
+// the first access: blocks that differ along an axis that does not, or by less than its
+// group, read the same.
+func (l *launch) probe() error {
+	base, err := l.firsts(make([]int, len(l.tiles)))
+	if err != nil {
+		return err
+	}
+	for a, n := range l.tiles {
+		group := make([]int64, maxPointers)
+		for x := int64(1); x < n; x *= 2 {
+			p := make([]int, len(l.tiles))
+			p[a] = int(x)
+			at, err := l.firsts(p)
+			if err != nil {
+				return err
+			}
+			for i := range group {
+				if group[i] == 0 && at[i] != base[i] {
+					group[i] = x
+				}
+			}
+		}
+		l.axes[a].group = group
+	}
+	return nil
+}
+
+// firsts is where the first lane of a point's block first reads through each pointer.
+func (l *launch) firsts(p []int) ([maxPointers]int64, error) {
+	block, err := l.Block(p)
+	if err != nil {
+		return [maxPointers]int64{}, err
+	}
+	if l.prober == nil {
+		l.prober = newWalk(l.kernel, l.params, block, 1)
+		l.prober.probe = true
+	}
+	l.prober.restart(block)
+	l.prober.run()
+	return l.prober.first, nil
+}
+
+// source is a number for what a point reads through a pointer: equal for points that
+// read the same, and below sources.
+func (l *launch) source(pointer int, p []int) int64 {
+	id := int64(0)
+	for a, x := range p {
+		if g := l.axes[a].group[pointer]; g > 0 {
+			id = id*((l.tiles[a]+g-1)/g) + int64(x)/g
+		}
+	}
+	return id
+}
+
+// sources is how many different things points read through a pointer.
+func (l *launch) sources(pointer int) int64 {
+	n := int64(1)
+	for a := range l.tiles {
+		if g := l.axes[a].group[pointer]; g > 0 {
+			n *= (l.tiles[a] + g - 1) / g
+		}
+	}
+	return n
+}
+
+// visit calls f with the classes and points of the launch's first blocks, in order.
+func (l *launch) visit(f func(id int, class int32, p []int)) int {
+	n := int(min(l.Grid, mostBlocks))
+	for id := range n {
+		p := l.Point(int64(id))
+		f(id, int32(l.classOf(p)), p)
+	}
+	return n
+}

@@ -1,0 +1,313 @@
+// Package model predicts how long a compiled program takes on a GPU that is not there.
+//
+// What each block of threads does is counted from the thread program under the launch's
+// arguments (simt.Counter, and walks over the addresses). The time is then a few named
+// terms: what each unit of an SM needs for the blocks that share it, the least time of
+// a block on its own (its dependences, with the latencies of units and memory), what
+// memory and L2 must move, how blocks fall on the SMs, and the launch itself.
+package model
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen"
+	"github.com/kgen-dev/kgen/codegen/simt"
+	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/roofline"
+)
+
+// Version changes whenever a prediction may: predictions of other versions are not
+// compared with this one's.
+const Version = "1"
+
+// The model's constants. They were set once against kernel times that NVIDIA measured
+// (FlashAttention-2's forward pass on A100 and H100, matrix products on both), and are
+// the same for all kernels and GPUs.
+const (
+	// sustained is the share of a unit's rate that a long kernel holds. Matrix products
+	// on A100 reach 271 of 312 TFLOP/s over many shapes (ml-engineering, MAMF).
+	sustained = 0.87
+
+	// sustainedHBM is the share of the memory's bandwidth that streams reach: the triad
+	// moves 1759 of 2039 GB/s on A100 (gpu-benches), reads of weights 3.10 of 3.35 TB/s
+	// on H100 (aiconfigurator).
+	sustainedHBM = 0.88
+
+	// usableL2 is the share of L2 that keeps what is read again: A100 and H100 have two
+	// halves, and each keeps what its SMs read. A100's bandwidth falls beyond 16.5 of
+	// its 40 MiB (gpu-benches).
+	usableL2 = 0.5
+
+	// overlap is the exponent under which the times of the units inside an SM and of a
+	// block's own chain of dependences add up: 1 would be one after the other, infinity
+	// perfectly hidden. Under 2, units that are both busy half of the time get in each
+	// other's way as the products and exponentials of FlashAttention-2 do.
+	overlap = 2
+
+	// overlapMemory is the same for what L2 and memory move meanwhile: copies run ahead
+	// of the arithmetic and delay it only near the limit.
+	overlapMemory = 4
+)
+
+// Resources are what a compiler says that a kernel takes; the zero value is for one
+// that nobody compiled, whose registers are estimated.
+type Resources struct {
+	Registers int // a thread
+	Shared    int // static bytes a block
+	Spill     int // bytes a thread stores and loads for lack of registers
+}
+
+// Prediction is a program's time and where it goes.
+type Prediction struct {
+	US    float64 // microseconds
+	Steps []Step
+	Work  roofline.Work // of the whole program but its useful operations
+}
+
+// Step is one launch.
+type Step struct {
+	Kernel    string
+	US        float64
+	Blocks    int64
+	Occupancy target.Occupancy
+	Registers int  // a thread
+	Estimated bool // the registers are
+	Shared    int  // bytes a block, static and dynamic
+	Waves     float64
+	Terms     []Term // what bounds it, each as if it were alone
+	Unknown   int64  // decisions that depend on data, in the busiest block
+}
+
+// Term is one part of a prediction.
+type Term struct {
+	Name string // a roofline.Unit, or "latency"
+	US   float64
+}
+
+// Latency names the term of a block's own chain of dependences.
+const Latency = "latency"
+
+// ErrFit is in the error for a kernel that no SM can hold.
+var ErrFit = codegen.ErrResources
+
+// Predict predicts the time of a plan of a compiled program. resources says what each
+// kernel takes, by name; those it lacks are estimated. Its error wraps ErrFit for a
+// kernel that does not fit an SM.
+func Predict(g *target.GPU, c *codegen.Compiled, p *codegen.Plan, resources map[string]Resources) (*Prediction, error) {
+	out := &Prediction{Work: roofline.Work{Launches: roofline.Count{Value: float64(len(p.Steps)), From: bench.Predicted}}}
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		k := kernelOf(c, s.Kernel)
+		if k == nil {
+			return nil, fmt.Errorf("kernel %s: not in the module", s.Kernel)
+		}
+		us := g.Architecture().LaunchUS
+		if s.Grid > 0 {
+			l, err := newLaunch(g, k, s)
+			if err != nil {
+				return nil, err
+			}
+			step, err := l.predict(g, resources[s.Kernel], &out.Work)
+			if err != nil {
+				return nil, fmt.Errorf("kernel %s: %w", s.Kernel, err)
+			}
+			out.Steps = append(out.Steps, step)
+			us += step.US
+		}
+		out.US += us
+	}
+	return out, nil
+}
+
+func kernelOf(c *codegen.Compiled, name string) *simt.Kernel {
+	for _, k := range c.Module.Kernels {
+		if k.Name == name {
+			return k
+		}
+	}
+	return nil
+}
+
+// fit finds how many blocks an SM holds.
+func (l *launch) fit(g *target.GPU, r Resources, s *Step) error {
+	k := l.kernel.Kernel
+	s.Registers = r.Registers
+	if r.Registers == 0 {
+		s.Estimated = true
+		s.Registers = min(Pressure(k), g.Limits().RegistersPerThread)
+	}
+	s.Shared = r.Shared + l.SharedBytes
+	if s.Estimated && !k.Dynamic {
+		s.Shared = k.Shared
+	}
+	var err error
+	s.Occupancy, err = g.Occupancy(target.Usage{Registers: s.Registers, Shared: s.Shared, Threads: k.Threads, Barriers: 1})
+	if err != nil {
+		return err
+	}
+	if s.Occupancy.CTAs == 0 {
+		return fmt.Errorf("%d threads of %d registers and %d bytes of shared memory: %w: limited by %s",
+			k.Threads, s.Registers, s.Shared, ErrFit, s.Occupancy.Limiter)
+	}
+	return nil
+}
+
+// predict times the launch and adds its work to the program's.
+func (l *launch) predict(g *target.GPU, r Resources, work *roofline.Work) (Step, error) {
+	s := Step{Kernel: l.Kernel, Blocks: l.Grid, Unknown: l.traffic.Unknown}
+	if err := l.fit(g, r, &s); err != nil {
+		return s, err
+	}
+	resident := s.Occupancy.CTAs
+	slots := int64(g.SMs) * int64(resident)
+	s.Waves = float64(l.Grid) / float64(slots)
+	hbm := l.hbmBytes(slots, usableL2*g.L2MiB*(1<<20))
+
+	blocks, scale := l.sample()
+	weight := make([]float64, len(l.classes)) // blocks of each class
+	for _, c := range blocks {
+		weight[c] += scale
+	}
+	units := make([]unitTimes, len(l.classes))
+	total := unitTimes{}
+	reads := 0.0
+	for i := range l.classes {
+		reads += weight[i] * l.classes[i].share
+	}
+	for i := range l.classes {
+		u := l.units(g, &l.classes[i], r.Spill)
+		u[memoryUnit] = hbm * l.classes[i].share / max(reads, 1) / (g.HBM().Value * 1e3 / float64(g.SMs)) * sustained / sustainedHBM
+		units[i] = u
+		for j := range u {
+			total[j] += weight[i] * u[j]
+		}
+	}
+	busiest := 0.0
+	for i := range l.classes {
+		busiest = max(busiest, float64(l.classes[i].counts.Issue()))
+	}
+	us := func(class int32, n int) float64 {
+		latency := l.cycles / g.Clock() * float64(l.classes[class].counts.Issue()) / busiest
+		return units[class].together(float64(n)/sustained, latency)
+	}
+	s.US = schedule(g.SMs, resident, blocks, memo(us, len(l.classes), resident))
+	if scale > 1 {
+		s.US *= scale
+	}
+	for j, name := range unitNames {
+		s.Terms = append(s.Terms, Term{string(name), total[j] / sustained / float64(g.SMs)})
+	}
+	s.Terms = append(s.Terms, Term{Latency, l.cycles / g.Clock() * math.Ceil(s.Waves)})
+	l.addWork(work, weight, hbm)
+	return s, nil
+}
+
+// memo remembers the times of classes under each number of blocks that share an SM.
+func memo(f func(int32, int) float64, classes, most int) func(int32, int) float64 {
+	known := make([]float64, classes*(most+1))
+	return func(class int32, n int) float64 {
+		at := &known[int(class)*(most+1)+n]
+		if *at == 0 {
+			*at = f(class, n)
+		}
+		return *at
+	}
+}
+
+// sample is the classes of the launch's first blocks in order, with how many each stands
+// for.
+func (l *launch) sample() (blocks []int32, scale float64) {
+	n := l.visit(func(_ int, class int32, _ []int) { blocks = append(blocks, class) })
+	return blocks, float64(l.Grid) / float64(n)
+}
+
+// unitTimes is how long a block keeps each unit of an SM busy at full rate,
+// microseconds.
+type unitTimes [6]float64
+
+// The units, in the order of their names.
+const (
+	memoryUnit = iota
+	l2Unit
+	sharedUnit
+	tensorUnit
+	mufuUnit
+	issueUnit
+)
+
+var unitNames = [...]roofline.Unit{roofline.HBM, roofline.L2, roofline.Shared, roofline.Tensor, roofline.MUFU, roofline.Issue}
+
+// together is the time of n blocks' work on all units and of the chain of dependences,
+// as they overlap.
+func (u *unitTimes) together(n, latency float64) float64 {
+	inside := math.Pow(latency, overlap)
+	for _, t := range u[sharedUnit:] {
+		inside += math.Pow(n*t, overlap)
+	}
+	sum := math.Pow(inside, overlapMemory/overlap)
+	for _, t := range u[:sharedUnit] {
+		sum += math.Pow(n*t, overlapMemory)
+	}
+	return math.Pow(sum, 1.0/overlapMemory)
+}
+
+// units times a block of a class on each unit but the memory.
+func (l *launch) units(g *target.GPU, c *class, spill int) unitTimes {
+	var u unitTimes
+	p, clock := g.Pipes(), g.Clock()
+	n := machineCounts(&c.counts)
+	u[l2Unit] = float64(l.traffic.L2Bytes()) * c.share / (g.L2().Value * 1e3 / float64(g.SMs))
+	spilled := l.spilled(c, spill)
+	u[sharedUnit] = (n.wavefronts*roofline.WavefrontBytes/p.SharedBytes + spilled) / clock
+	for m, count := range c.counts.Mma {
+		u[tensorUnit] += float64(count) * mmaCycles(g, simt.Mma(m)) / clock
+	}
+	u[mufuUnit] = n.mufu * warpSize / p.MUFU / clock
+	u[issueUnit] = max((n.issue+spilled)*warpSize/p.Issue, n.fma*warpSize/p.FMA, n.alu*warpSize/p.ALU) / clock
+	return u
+}
+
+// spilled is the warp accesses that spills cost a block: what the compiler spilled is
+// taken to be moved once in every round of the longest loop, of which there are about
+// as many as barriers.
+func (l *launch) spilled(c *class, bytes int) float64 {
+	warps := float64((l.Threads + warpSize - 1) / warpSize)
+	rounds := max(1, float64(c.counts.Bars)/warps)
+	return float64(bytes) / 4 * warps * rounds
+}
+
+// machine is warp instructions by unit.
+type machine struct{ issue, fma, alu, mufu, wavefronts float64 }
+
+func machineCounts(c *simt.Counts) machine {
+	return machine{
+		issue:      float64(c.Issue()),
+		fma:        float64(c.Pipe[simt.PipeFMA]),
+		alu:        float64(c.Pipe[simt.PipeALU] + c.Pipe[simt.PipeCvt]),
+		mufu:       float64(c.Pipe[simt.PipeMUFU]),
+		wavefronts: float64(c.Waves),
+	}
+}
+
+// addWork adds a launch's counts to the program's work.
+func (l *launch) addWork(w *roofline.Work, weight []float64, hbm float64) {
+	add := func(c *roofline.Count, v float64) {
+		c.Value += v
+		if c.Value > 0 {
+			c.From = bench.Predicted
+		}
+	}
+	add(&w.HBMBytes, hbm)
+	for i := range l.classes {
+		c, n := &l.classes[i], weight[i]
+		m := machineCounts(&c.counts)
+		add(&w.L2Bytes, n*float64(l.traffic.L2Bytes())*c.share)
+		add(&w.SharedBytes, n*m.wavefronts*roofline.WavefrontBytes)
+		add(&w.MUFU, n*m.mufu*warpSize)
+		add(&w.FMA, n*m.fma*warpSize)
+		add(&w.ALU, n*m.alu*warpSize)
+		add(&w.Issue, n*m.issue)
+	}
+}

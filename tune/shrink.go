@@ -1,0 +1,153 @@
+package tune
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strconv"
+
+	"github.com/kgen-dev/kgen/kernels/family"
+	"github.com/kgen-dev/kgen/kernels/space"
+)
+
+// The sizes of a small problem: extents of at least longest count as lengths, and
+// shrink to something between the two; the rest count things such as sequences and
+// heads, and shrink to a few.
+const (
+	longest        = 64
+	shortLo, short = 97, 230
+	few            = 2
+)
+
+// shrink finds a small problem that runs the very program of p: its sizes are awkward
+// where the program leaves them free, and multiples where it counts on that. Whether
+// two problems share a program is asked of the programs, so no family is known here.
+func shrink(f *family.Family, p family.Problem, c space.Config, r *rand.Rand) (family.Problem, error) {
+	same, err := sameProgram(f, p, c)
+	if err != nil {
+		return nil, err
+	}
+	flags := flagsOf(f, p)
+	small, ok := same(flags)
+	if !ok {
+		return nil, errors.New("its flags do not give the problem back")
+	}
+	// What one size may be depends on others: heads on key heads. Two passes settle it.
+	for range 2 {
+		for _, flag := range f.Flags {
+			now, err := strconv.Atoi(flags[flag.Name])
+			if flag.Kind != family.Int || err != nil {
+				continue
+			}
+			for _, n := range smaller(now, r) {
+				old := flags[flag.Name]
+				flags[flag.Name] = strconv.Itoa(n)
+				if q, ok := same(flags); ok {
+					small = q
+					break
+				}
+				flags[flag.Name] = old
+			}
+		}
+	}
+	return small, nil
+}
+
+// halve finds a problem that runs the very program of p and whose tensors take at most
+// so many bytes, by halving lengths; p itself if it fits.
+func halve(f *family.Family, p family.Problem, c space.Config, most int64) (family.Problem, error) {
+	if bytesOf(p) <= most {
+		return p, nil
+	}
+	same, err := sameProgram(f, p, c)
+	if err != nil {
+		return nil, err
+	}
+	flags := flagsOf(f, p)
+	for changed := true; changed; {
+		changed = false
+		for _, flag := range f.Flags {
+			n, err := strconv.Atoi(flags[flag.Name])
+			if flag.Kind != family.Int || err != nil || n < 2 {
+				continue
+			}
+			old := flags[flag.Name]
+			flags[flag.Name] = strconv.Itoa(n / 2)
+			q, ok := same(flags)
+			if !ok {
+				flags[flag.Name] = old
+				continue
+			}
+			if bytesOf(q) <= most {
+				return q, nil
+			}
+			changed = true
+		}
+	}
+	return nil, errors.New("no smaller problem runs the same program")
+}
+
+// sameProgram returns a function that makes a problem of flags if p's program serves it.
+func sameProgram(f *family.Family, p family.Problem, c space.Config) (func(map[string]string) (family.Problem, bool), error) {
+	prog, err := p.Program(c)
+	if err != nil {
+		return nil, err
+	}
+	want := prog.Hash()
+	return func(flags map[string]string) (family.Problem, bool) {
+		q, err := f.Problem(flags, nil)
+		if err != nil {
+			return nil, false
+		}
+		prog, err := q.Program(c)
+		if err != nil || prog.Hash() != want {
+			return nil, false
+		}
+		return q, true
+	}, nil
+}
+
+// flagsOf is a problem's flags as text.
+func flagsOf(f *family.Family, p family.Problem) map[string]string {
+	flags := map[string]string{}
+	for _, s := range p.Settings() {
+		for _, flag := range f.Flags {
+			if flag.Name == s.Name {
+				flags[s.Name] = s.Value
+			}
+		}
+	}
+	return flags
+}
+
+// smaller lists what to try in place of an extent, best first: any length, then
+// multiples of more and more.
+func smaller(now int, r *rand.Rand) []int {
+	if now < longest {
+		var out []int
+		for _, n := range r.Perm(few) {
+			if n+1 < now {
+				out = append(out, n+1)
+			}
+		}
+		return out
+	}
+	if now <= short {
+		return nil
+	}
+	out := []int{shortLo + 2*r.IntN((short-shortLo)/2)}
+	for unit := 8; unit <= 128; unit *= 2 {
+		lo, hi := (shortLo+unit-1)/unit, short/unit
+		out = append(out, unit*(lo+r.IntN(max(1, hi-lo+1))))
+	}
+	return out
+}
+
+func bytesOf(p family.Problem) int64 {
+	total := int64(0)
+	for _, a := range p.Args() {
+		if !a.IsScalar() {
+			total += int64(a.Elements()) * int64(a.Elem.MemoryBits()) / 8
+		}
+	}
+	return total
+}

@@ -1,0 +1,151 @@
+package tune
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/kgen-dev/kgen/bench/vm"
+	"github.com/kgen-dev/kgen/kernels/family"
+	"github.com/kgen-dev/kgen/tune/store"
+)
+
+const (
+	// checkDeadline bounds the check of one configuration.
+	checkDeadline = 5 * time.Minute
+
+	// mostData bounds the bytes of the problem whose blocks are sampled; the virtual
+	// machine keeps a copy of its own. A larger problem is halved until it fits.
+	mostData = 1 << 30
+
+	// sampled is how many blocks of the full size are checked.
+	sampled = 2
+)
+
+// verifier checks programs on the virtual machine: all of an awkward small problem, and
+// a few blocks of the full size.
+type verifier struct {
+	*session
+	device *vm.Device
+	small  *stage // nil where no small problem runs the same program
+	full   *stage
+}
+
+// verify checks the best configurations, those the store knows as verified but again,
+// and notes and records what it finds.
+func (s *session) verify(ctx context.Context, top []finding) error {
+	s.phase(Verify, len(top))
+	v := &verifier{session: s}
+	for i := range top {
+		f := &top[i]
+		if !f.eval.Verified && f.fault == "" {
+			if err := v.one(ctx, f); err != nil {
+				return err
+			}
+		}
+		if f.fault != "" {
+			s.fail(store.Correctness)
+		}
+		s.step(nil)
+	}
+	return nil
+}
+
+// one checks a configuration. An error is that of a run that cannot go on.
+func (v *verifier) one(ctx context.Context, f *finding) error {
+	err := v.prepare(f)
+	if err == nil {
+		err = v.check(ctx, f)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	e := f.eval
+	e.At, e.Run = time.Time{}, v.run.ID
+	var wrong wrongError
+	switch {
+	case err == nil:
+		f.eval.Verified, e.Verified = true, true
+	case errors.As(err, &wrong):
+		f.fault = err.Error()
+		v.Log.Error("a kernel is wrong", "config", e.Config, "error", err)
+		e.Outcome, e.Error, e.TimeUS, e.Provenance = wrong.outcome, f.fault, 0, 0
+	default:
+		f.fault = "not checked: " + err.Error()
+		v.Log.Warn("a kernel could not be checked", "config", e.Config, "error", err)
+		return nil
+	}
+	return v.Store.Record(e)
+}
+
+// prepare makes the virtual machine and the data, once.
+func (v *verifier) prepare(f *finding) error {
+	if v.device != nil {
+		return nil
+	}
+	device, err := vm.New(vm.Options{GPU: v.GPU, Seed: v.Seed})
+	if err != nil {
+		return err
+	}
+	r := rand.New(rand.NewPCG(v.Seed, 2))
+	small, err := shrink(v.Family, v.Problem, f.config, r)
+	switch {
+	case err == nil:
+		if v.small, err = newStage(device, small, v.Seed); err != nil {
+			return err
+		}
+		v.Log.Info("small problem", "problem", small.Settings().String())
+	case bytesOf(v.Problem) > mostData:
+		return fmt.Errorf("no small problem to check on: %w", err)
+	}
+	full, err := halve(v.Family, v.Problem, f.config, mostData)
+	if err != nil {
+		return fmt.Errorf("%d bytes of tensors: %w", bytesOf(v.Problem), err)
+	}
+	if v.full, err = newStage(device, full, v.Seed+1); err != nil {
+		return err
+	}
+	v.device = device
+	return nil
+}
+
+// check runs both texts of a configuration's program, the compiler's PTX and our own.
+func (v *verifier) check(ctx context.Context, f *finding) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, checkDeadline, errors.New("not done within "+checkDeadline.String()))
+	defer cancel()
+	p, src, err := v.print(f.config)
+	if err != nil {
+		return err
+	}
+	b, err := v.build(ctx, p, src)
+	if err != nil {
+		return err
+	}
+	direct, err := p.compiled.PTX()
+	if err != nil {
+		return err
+	}
+	texts := []struct{ name, ptx string }{{"our PTX", direct}}
+	if v.builder.nvrtc != nil {
+		texts = append(texts, struct{ name, ptx string }{"NVRTC's PTX", string(b.PTX)})
+	}
+	r := rand.New(rand.NewPCG(v.Seed, 3))
+	parts, err := v.full.problem.Parts(f.config, r, sampled)
+	if err != nil {
+		return err
+	}
+	for _, t := range texts {
+		if v.small != nil {
+			all := []family.Part{whole(v.small.problem)}
+			if err := v.small.check(ctx, []byte(t.ptx), p.compiled, all); err != nil {
+				return fmt.Errorf("%s on %s: %w", t.name, v.small.problem.Settings(), err)
+			}
+		}
+		if err := v.full.check(ctx, []byte(t.ptx), p.compiled, parts); err != nil {
+			return fmt.Errorf("%s on %s: %w", t.name, v.full.problem.Settings(), err)
+		}
+	}
+	return nil
+}
