@@ -16,11 +16,11 @@ func Check(m *Module) error {
 		return c.errs.orNil()
 	}
 	for _, d := range m.Decls {
+		c.declaration(d)
 		f, ok := d.(*Function)
-		if !ok || f.Body == nil {
+		if !ok {
 			continue
 		}
-		c.declarations(f.Body)
 		for _, in := range f.Code {
 			c.instruction(in)
 			if len(c.errs) >= maxErrors {
@@ -124,23 +124,6 @@ func (m *Module) Target() Target {
 	return Target{}
 }
 
-// wideRegisters is what registers of 128 bits need.
-var wideRegisters = parseNeed("8.3/70")
-
-// declarations refuses registers of types that version or target lack.
-func (c *checker) declarations(b *Block) {
-	for _, s := range b.Stmts {
-		switch s := s.(type) {
-		case *Block:
-			c.declarations(s)
-		case *Variable:
-			if s.Type == B128 && !wideRegisters.met(c.m.Version, c.target) {
-				c.errorf(s.Pos, "%s: type .b128 needs %s: the module is PTX %s for %s", clip(s.Name), wideRegisters, c.m.Version, c.target)
-			}
-		}
-	}
-}
-
 // instruction finds the form that an instruction is of.
 func (c *checker) instruction(in *Instruction) {
 	r := c.read(in)
@@ -163,6 +146,7 @@ func (c *checker) instruction(in *Instruction) {
 			in.Spec = f.spec
 			c.addresses(in, r)
 			c.call(in)
+			c.specials(in)
 			return
 		}
 		lacking = f.unmet

@@ -219,7 +219,8 @@ func (m *operandMatch) special(s *operandSpec, o *Operand) bool {
 		return false
 	}
 	t, have := m.typeOf(s.typ), Special(o.Slot).Type()
-	return t == NoType || agrees(t, have, false) || t.Bits() == 16 && have.Bits() == 32
+	return t == NoType || agrees(t, have, false) || t.Bits() == 16 && have.Bits() == 32 ||
+		t.Bits() == 32 && Special(o.Slot) == Gridid
 }
 
 func (m *operandMatch) source(s *operandSpec, o *Operand) bool {

@@ -76,6 +76,7 @@ func TestCheckErrors(t *testing.T) {
 		"add.s32 %r1, %r2.b0, 1;":                           "add.s32: operand 2 is %r2.b0 (.b32): want a .s32 register or number",
 		"add.s32 %r1, -%r2, 1;":                             "add.s32: operand 2 is -%r2 (.b32): want a .s32 register or number",
 		"add.s32 %r1.x, %r2, 1;":                            "add.s32: operand 1 is %r1.x (.b32): want a .s32 register",
+		"mov.u32 %r1, %clusterid.x;":                        "%clusterid.x needs PTX 7.8 and sm_90 or newer: the module is PTX 8.0 for sm_80",
 		"bra %r1;":                                          "bra: operand 1 is %r1 (.b32): want a label",
 		"cp.async.ca.shared.global [%r1], [%rd1], 5;":       "operand 3 is 5: want one of the numbers 4, 8, 16",
 		"cvta.to.shared.u32 %r1, %r2;":                      "cvta.to.shared.u32: an address has 64 bits in this module; want .u64",
@@ -84,7 +85,7 @@ func TestCheckErrors(t *testing.T) {
 	} {
 		got := checkError(body)
 		if want == "" {
-			require.Contains(t, got, "q: type .b128 needs PTX 8.3 and sm_70 or newer", body)
+			require.Contains(t, got, ".b128 needs PTX 8.3 and sm_70 or newer", body)
 			continue
 		}
 		require.Contains(t, got, want, body)
@@ -114,7 +115,9 @@ func TestCheckHeader(t *testing.T) {
 func TestCheckCalls(t *testing.T) {
 	src := head + `.func (.reg .b32 r) f(.reg .b32 a) { ret; }
 .visible .entry k() { .reg .b32 %r<3>; call (%r1), f, (%r2); call f, (%r1); call k; }`
-	_, err := Load("t.ptx", []byte(src))
+	_, err := Load("t.ptx", []byte(head+".entry k() .explicitcluster {}"))
+	require.ErrorContains(t, err, "4:12: .explicitcluster needs PTX 7.8 and sm_90 or newer")
+	_, err = Load("t.ptx", []byte(src))
 	require.ErrorContains(t, err, "t.ptx:5:62: call of f with 0 results and 1 arguments: want 1 and 1")
 	require.ErrorContains(t, err, "call of k: want a function, not a kernel")
 }

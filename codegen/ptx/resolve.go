@@ -137,6 +137,9 @@ func (r *resolver) declareGlobal(d Decl) {
 		}
 		r.scopes[0].names[d.Name] = d
 	case *Alias:
+		if f, ok := r.scopes[0].names[d.Name].(*Function); ok && f.Body == nil {
+			delete(r.scopes[0].names, d.Name) // it is declared, and here defined
+		}
 		r.declare(d.Pos, d.Name, d)
 	}
 }
