@@ -22,7 +22,29 @@ func ReduceAddresses(k *Kernel) {
 	r.block(k.Body)
 }
 
-type reducer struct{ k *Kernel }
+type reducer struct {
+	k *Kernel
+	// Of the loop at hand, by value: whether its body defines it, and uses of it
+	// in the body.
+	inside stamps
+	left   []int32
+}
+
+// stamps is a set of values that empties at once.
+type stamps struct {
+	at  []int32
+	now int32
+}
+
+func (s *stamps) clear(n int) {
+	if len(s.at) < n {
+		s.at = make([]int32, n+n/2)
+	}
+	s.now++
+}
+
+func (s *stamps) add(v *Value)      { s.at[v.ID] = s.now }
+func (s *stamps) has(v *Value) bool { return int(v.ID) < len(s.at) && s.at[v.ID] == s.now }
 
 func (r *reducer) block(b *Block) {
 	out := make([]*Instr, 0, len(b.Instrs))
@@ -54,7 +76,8 @@ type loopAddresses struct {
 	k      *Kernel
 	b      *Builder
 	loop   *Instr
-	inside map[*Value]bool
+	inside *stamps
+	left   []int32
 	memo   map[*Value]affine
 }
 
@@ -83,7 +106,11 @@ func (r *reducer) loop(loop *Instr) []*Instr {
 	if len(uses) == 0 {
 		return nil
 	}
-	l := loopAddresses{k: r.k, b: NewBuilder(r.k), loop: loop, inside: map[*Value]bool{}, memo: map[*Value]affine{}}
+	r.inside.clear(r.k.NumValues())
+	if len(r.left) < r.k.NumValues() {
+		r.left = make([]int32, r.k.NumValues()*2)
+	}
+	l := loopAddresses{k: r.k, b: NewBuilder(r.k), loop: loop, inside: &r.inside, left: r.left, memo: map[*Value]affine{}}
 	l.b.block = &Block{}
 	l.b.note = loop.Note
 	l.enter(loop.Body)
@@ -91,7 +118,7 @@ func (r *reducer) loop(loop *Instr) []*Instr {
 	kept := uses[:0]
 	for _, u := range uses {
 		v := u.in.Args[u.arg]
-		if !l.inside[v] || v.Block == loop.Body {
+		if !l.inside.has(v) || v.Block == loop.Body {
 			continue
 		}
 		if u.at = l.affine(v); u.at.ok && u.at.step != nil {
@@ -208,11 +235,11 @@ func (l *loopAddresses) enter(b *Block) {
 		return
 	}
 	for _, p := range b.Params {
-		l.inside[p] = true
+		l.inside.add(p)
 	}
 	for _, in := range b.Instrs {
 		for _, r := range in.Results {
-			l.inside[r] = true
+			l.inside.add(r)
 		}
 		l.enter(in.Body)
 		l.enter(in.Else)
@@ -229,14 +256,14 @@ func (l *loopAddresses) counters() {
 		if y.Block != nil || y.Def == nil || y.Def.Op != OpAdd || y.Def.Args[0] != p {
 			continue
 		}
-		if step := y.Def.Args[1]; !l.inside[step] || step.Floating() {
+		if step := y.Def.Args[1]; !l.inside.has(step) || step.Floating() {
 			l.memo[p] = affine{l.loop.Args[3+i], step, true}
 		}
 	}
 }
 
 func (l *loopAddresses) affine(v *Value) affine {
-	if v.Floating() || !l.inside[v] {
+	if v.Floating() || !l.inside.has(v) {
 		return affine{v, nil, true}
 	}
 	if a, ok := l.memo[v]; ok {
@@ -372,11 +399,11 @@ func weight(t Type) int {
 // saved counts the instructions that only serve to compute the addresses in
 // each round.
 func (l *loopAddresses) saved(uses []addressUse) int {
-	left := map[*Value]int{} // uses that would remain
-	countUses(l.loop.Body, left)
+	countUses(l.loop.Body, l.left)
+	defer clearUses(l.loop.Body, l.left)
 	var work []*Value
 	release := func(v *Value) {
-		if left[v]--; left[v] == 0 {
+		if l.left[v.ID]--; l.left[v.ID] == 0 {
 			work = append(work, v)
 		}
 	}
@@ -387,7 +414,7 @@ func (l *loopAddresses) saved(uses []addressUse) int {
 	for len(work) > 0 {
 		v := work[len(work)-1]
 		work = work[:len(work)-1]
-		if v.Block != nil || !l.inside[v] {
+		if v.Block != nil || !l.inside.has(v) {
 			continue
 		}
 		if l.memo[v].step != nil {
@@ -400,22 +427,31 @@ func (l *loopAddresses) saved(uses []addressUse) int {
 	return n
 }
 
-func countUses(b *Block, n map[*Value]int) {
+func countUses(b *Block, n []int32) {
+	eachUseIn(b, func(v *Value) { n[v.ID]++ })
+}
+
+func clearUses(b *Block, n []int32) {
+	eachUseIn(b, func(v *Value) { n[v.ID] = 0 })
+}
+
+// eachUseIn calls f for every use of a value in a block.
+func eachUseIn(b *Block, f func(*Value)) {
 	if b == nil {
 		return
 	}
 	for _, in := range b.Instrs {
 		for _, x := range in.Args {
-			n[x]++
+			f(x)
 		}
 		if in.Guard != nil {
-			n[in.Guard]++
+			f(in.Guard)
 		}
-		countUses(in.Body, n)
-		countUses(in.Else, n)
+		eachUseIn(in.Body, f)
+		eachUseIn(in.Else, f)
 	}
 	for _, y := range b.Yield {
-		n[y]++
+		f(y)
 	}
 }
 

@@ -115,14 +115,15 @@ func (b *Builder) pure(op Op, t, rt Type, a attrs, args ...*Value) *Value {
 	if v := b.fold(op, t, rt, a, args); v != nil {
 		return v
 	}
-	key := keyOf(op, t, rt, a, args)
-	if v := b.vn.find(key); v != nil {
+	o := operation{op, t, rt, a, args}
+	v, hash := b.vn.find(&o)
+	if v != nil {
 		return v
 	}
 	in := b.emit(op, t, args...)
 	in.setAttrs(a)
-	v := b.result(in, rt)
-	b.vn.add(key, v)
+	v = b.result(in, rt)
+	b.vn.add(hash, v)
 	return v
 }
 
@@ -159,7 +160,7 @@ func (b *Builder) check(op Op, t Type, args []*Value) {
 
 // floating builds a value that stands in no block.
 func (b *Builder) floating(op Op, t Type, a attrs, set func(*Instr)) *Value {
-	id := keyOf(op, t, t, a, nil)
+	id := rootKey{op, t, a.imm}
 	if v := b.K.roots[id]; v != nil {
 		return v
 	}
@@ -170,7 +171,7 @@ func (b *Builder) floating(op Op, t Type, a attrs, set func(*Instr)) *Value {
 	}
 	v := b.result(in, t)
 	if b.K.roots == nil {
-		b.K.roots = make(map[key]*Value, 256)
+		b.K.roots = make(map[rootKey]*Value, 128)
 	}
 	b.K.roots[id] = v
 	if op != OpConst {

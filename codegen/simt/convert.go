@@ -117,12 +117,13 @@ func (b *Builder) Unpack(x *Value, half Type) (lo, hi *Value) {
 		n := half.Bits()
 		return b.Const(half, x.Def.Imm), b.Const(half, x.Def.Imm>>n)
 	}
-	key := keyOf(OpUnpack, x.Type, half, attrs{}, []*Value{x})
-	if v := b.vn.find(key); v != nil {
+	o := operation{op: OpUnpack, t: x.Type, rt: half, args: []*Value{x}}
+	v, hash := b.vn.find(&o)
+	if v != nil {
 		return v.Def.Results[0], v.Def.Results[1]
 	}
 	in := b.emit(OpUnpack, x.Type, x)
 	rs := b.results(in, half, 2)
-	b.vn.add(key, rs[0])
+	b.vn.add(hash, rs[0])
 	return rs[0], rs[1]
 }

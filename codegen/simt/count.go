@@ -37,6 +37,7 @@ const (
 // stretch is a block as the counter sees it.
 type stretch struct {
 	counts Counts // of what always executes
+	number int    // in the counter's work
 	parts  []part // what must be evaluated, in order
 }
 
@@ -44,6 +45,7 @@ type stretch struct {
 type part struct {
 	in     *Instr
 	counts *Counts  // of a guarded access
+	number int      // of counts, in the counter's work
 	body   *stretch // of a loop or branch
 	other  *stretch
 	fixed  bool // a loop that runs alike in every round and decides nothing later
@@ -58,12 +60,31 @@ func NewCounter(k *Kernel) *Counter {
 	}
 	c := &Counter{k: k, vals: make([]int64, k.NumValues()), state: make([]uint8, k.NumValues()), need: s.need}
 	c.body = s.plan(k.Body)
+	c.number(c.body)
+	c.hits = make([]int64, len(c.work))
 	for _, v := range k.Inputs {
 		if s.need[v.ID] {
 			c.inputs = append(c.inputs, v)
 		}
 	}
 	return c
+}
+
+func (c *Counter) number(s *stretch) {
+	if s == nil {
+		return
+	}
+	s.number = len(c.work)
+	c.work = append(c.work, &s.counts)
+	for i := range s.parts {
+		p := &s.parts[i]
+		if p.counts != nil {
+			p.number = len(c.work)
+			c.work = append(c.work, p.counts)
+		}
+		c.number(p.body)
+		c.number(p.other)
+	}
 }
 
 // slicer finds the values that decide what executes.
@@ -185,14 +206,13 @@ func (c *Counter) Count(env Env) (Counts, error) {
 	if len(env.Params) < len(c.k.Params) {
 		return Counts{}, fmt.Errorf("count of %s: %d parameters, want %d", c.k.Name, len(env.Params), len(c.k.Params))
 	}
-	c.env, c.total, c.byWarp, c.steps = env, Counts{}, false, 0
+	c.env, c.byWarp, c.steps, c.misses = env, false, 0, 0
+	clear(c.hits)
 	warps := int64(c.k.Threads+warpSize-1) / warpSize
 	c.runWarp(0)
-	if !c.byWarp {
-		var all Counts
-		all.add(&c.total, warps)
-		c.total = all
-	} else {
+	alike := warps
+	if c.byWarp {
+		alike = 1
 		for w := int64(1); w < warps; w++ {
 			c.runWarp(w)
 		}
@@ -200,7 +220,12 @@ func (c *Counter) Count(env Env) (Counts, error) {
 	if c.steps > countSteps {
 		return Counts{}, fmt.Errorf("count of %s: more than %.0g decisions", c.k.Name, float64(countSteps))
 	}
-	return c.total, nil
+	var total Counts
+	for i, w := range c.work {
+		total.add(w, alike*c.hits[i])
+	}
+	total.Unknown = alike * c.misses
+	return total, nil
 }
 
 func (c *Counter) runWarp(w int64) {
@@ -247,7 +272,7 @@ func (c *Counter) input(v *Value) {
 
 // run counts a stretch executed n times with the same decisions.
 func (c *Counter) run(s *stretch, n int64) {
-	c.total.add(&s.counts, n)
+	c.hits[s.number] += n
 	for i := range s.parts {
 		if c.done {
 			return
@@ -274,10 +299,10 @@ func (c *Counter) part(p *part, n int64) {
 	case p.counts != nil:
 		g, known := c.get(in.Guard)
 		if !known {
-			c.total.Unknown += n
+			c.misses += n
 		}
 		if !known || (g != 0) != in.GuardNot {
-			c.total.add(p.counts, n)
+			c.hits[p.number] += n
 		}
 	default:
 		c.compute(in)
@@ -375,7 +400,7 @@ func (c *Counter) forLoop(p *part, n int64) {
 	if known {
 		trips = max(0, (hi-lo+step-1)/step)
 	} else {
-		c.total.Unknown += n
+		c.misses += n
 	}
 	if p.fixed {
 		c.run(p.body, n*trips)
@@ -405,7 +430,7 @@ func (c *Counter) doLoop(p *part, n int64) {
 		again, known := c.get(in.Body.Yield[0])
 		c.copyTo(in.Body.Params, in.Body.Yield[1:])
 		if !known {
-			c.total.Unknown += n
+			c.misses += n
 			if round >= max(c.env.Rounds, 1) {
 				break
 			}
@@ -420,7 +445,7 @@ func (c *Counter) branch(p *part, n int64) {
 	in := p.in
 	cond, known := c.get(in.Args[0])
 	if !known {
-		c.total.Unknown += n
+		c.misses += n
 	}
 	if !known || cond != 0 {
 		c.run(p.body, n)

@@ -16,14 +16,10 @@ func RemoveDead(k *Kernel) {
 		if d.live[v.ID] {
 			inputs = append(inputs, v)
 		} else {
-			delete(k.roots, inputKey(v))
+			delete(k.roots, rootKey{v.Def.Op, v.Type, v.Def.Imm})
 		}
 	}
 	k.Inputs = inputs
-}
-
-func inputKey(v *Value) key {
-	return keyOf(v.Def.Op, v.Type, v.Type, attrs{imm: v.Def.Imm}, nil)
 }
 
 type deadness struct {

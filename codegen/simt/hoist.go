@@ -11,14 +11,16 @@ const (
 // Hoist moves pure operations whose operands a loop does not change before the
 // loop, inner loops first.
 func Hoist(k *Kernel) {
-	h := hoister{inside: make([]int32, k.NumValues()), moved: make([]bool, k.NumValues())}
+	n := k.NumValues()
+	h := hoister{inside: make([]int32, n), moved: make([]bool, n), used: make([]int32, n)}
 	h.block(k.Body)
 }
 
 type hoister struct {
 	inside []int32 // the innermost loop (numbered) being hoisted that defines a value
 	loop   int32
-	moved  []bool // of the loop at hand: to be hoisted
+	moved  []bool  // of the loop at hand: to be hoisted
+	used   []int32 // of hoisted values: uses that stay in the loop
 }
 
 func (h *hoister) block(b *Block) {
@@ -103,8 +105,12 @@ func (h *hoister) invariant(in *Instr) bool {
 // limit keeps cheap operations in the loop where too many values would live
 // through it.
 func (h *hoister) limit(loop *Instr, found []*Instr) {
-	used := map[*Value]int{} // hoisted values by uses that stay in the loop
-	h.count(loop.Body, used)
+	for _, in := range found {
+		for _, r := range in.Results {
+			h.used[r.ID] = 0
+		}
+	}
+	h.count(loop.Body)
 	regs, preds := 0, 0
 	add := func(v *Value, sign int) {
 		if v.Type == Pred {
@@ -115,7 +121,7 @@ func (h *hoister) limit(loop *Instr, found []*Instr) {
 	}
 	for _, in := range found {
 		for _, r := range in.Results {
-			if used[r] > 0 {
+			if h.used[r.ID] > 0 {
 				add(r, 1)
 			}
 		}
@@ -123,14 +129,14 @@ func (h *hoister) limit(loop *Instr, found []*Instr) {
 	for i := len(found) - 1; i >= 0 && (regs > hoistRegisters || preds > hoistPredicates); i-- {
 		in := found[i]
 		r := in.Results[0]
-		if used[r] == 0 || !cheap(in) || r.Type == Pred && preds <= hoistPredicates || r.Type != Pred && regs <= hoistRegisters {
+		if h.used[r.ID] == 0 || !cheap(in) || r.Type == Pred && preds <= hoistPredicates || r.Type != Pred && regs <= hoistRegisters {
 			continue
 		}
 		h.moved[r.ID] = false
 		add(r, -1)
 		for _, x := range in.Args {
 			if h.moved[x.ID] {
-				if used[x]++; used[x] == 1 {
+				if h.used[x.ID]++; h.used[x.ID] == 1 {
 					add(x, 1)
 				}
 			}
@@ -161,13 +167,13 @@ func cheap(in *Instr) bool {
 }
 
 // count counts the uses of hoisted values by what is not hoisted.
-func (h *hoister) count(b *Block, used map[*Value]int) {
+func (h *hoister) count(b *Block) {
 	if b == nil {
 		return
 	}
 	use := func(v *Value) {
 		if v != nil && h.moved[v.ID] {
-			used[v]++
+			h.used[v.ID]++
 		}
 	}
 	for _, in := range b.Instrs {
@@ -178,8 +184,8 @@ func (h *hoister) count(b *Block, used map[*Value]int) {
 			use(x)
 		}
 		use(in.Guard)
-		h.count(in.Body, used)
-		h.count(in.Else, used)
+		h.count(in.Body)
+		h.count(in.Else)
 	}
 	for _, y := range b.Yield {
 		use(y)

@@ -36,8 +36,8 @@ type Kernel struct {
 	Inputs []*Value
 	Notes  []string // texts that Instr.Note refers to, from 1
 
-	roots     map[key]*Value // constants and inputs
-	values    []*Value       // by ID
+	roots     map[rootKey]*Value // constants and inputs
+	values    []*Value           // by ID
 	valueSlab []Value
 	instrSlab []Instr
 	argSlab   []*Value

@@ -1,45 +1,74 @@
 package simt
 
 // numbering finds an equal pure operation already built in a scope that
-// dominates the place being built: a hash table with an undo log, a scope a
-// block.
+// dominates the place being built: a hash table with a log, a scope a block.
+// Leaving a scope takes out what it added, last first, which leaves an open
+// table as it was.
 type numbering struct {
-	table map[key]*Value
-	log   []key
+	slots []numbered // a power of two, at most half full
+	log   []uint32   // slots in the order they were filled
 	marks []int
 }
 
-// key identifies a pure operation. Operations with more than three operands
-// are never numbered.
-type key struct {
-	op      Op
-	typ, rt Type
-	sub     uint8
-	flags   Flags
-	n       uint8
-	a, b, c int32
-	imm     int64
+type numbered struct {
+	hash uint32
+	v    *Value
 }
 
-func (n *numbering) init() {
-	n.table = make(map[key]*Value, 1024)
+func (n *numbering) init() { n.slots = make([]numbered, 256) }
+
+// operation is what identifies a pure operation.
+type operation struct {
+	op    Op
+	t, rt Type
+	a     attrs
+	args  []*Value
 }
 
-func keyOf(op Op, t, rt Type, a attrs, args []*Value) key {
-	k := key{op: op, typ: t, rt: rt, sub: a.sub, flags: a.flags, imm: a.imm, n: uint8(len(args))}
-	if len(args) > 0 {
-		k.a = args[0].ID
+// pair is the first two operands' IDs, those of a commutative operation in order.
+func (o *operation) pair() (x, y int32) {
+	switch len(o.args) {
+	case 0:
+		return -1, -1
+	case 1:
+		return o.args[0].ID, -1
 	}
-	if len(args) > 1 {
-		k.b = args[1].ID
+	x, y = o.args[0].ID, o.args[1].ID
+	if x > y && commutes(o.op) {
+		x, y = y, x
 	}
-	if len(args) > 2 {
-		k.c = args[2].ID
+	return x, y
+}
+
+func (o *operation) hash() uint32 {
+	x, y := o.pair()
+	h := uint64(o.op) | uint64(o.rt)<<8 | uint64(o.a.sub)<<16 | uint64(o.a.flags)<<24 | uint64(o.t)<<40
+	h = (h ^ uint64(uint32(x))) * 0x9e3779b97f4a7c15
+	h = (h ^ h>>29 ^ uint64(uint32(y))) * 0xbf58476d1ce4e5b9
+	if len(o.args) > 2 {
+		h = (h ^ h>>31 ^ uint64(uint32(o.args[2].ID))) * 0x94d049bb133111eb
 	}
-	if commutes(op) && k.a > k.b {
-		k.a, k.b = k.b, k.a
+	h = (h ^ h>>27 ^ uint64(o.a.imm)) * 0x9e3779b97f4a7c15
+	return uint32(h >> 32)
+}
+
+// is tells whether v is the operation's result.
+func (o *operation) is(v *Value) bool {
+	in := v.Def
+	if in.Op != o.op || in.Type != o.t || v.Type != o.rt || len(in.Args) != len(o.args) || in.attrs() != o.a {
+		return false
 	}
-	return k
+	p := operation{op: o.op, args: in.Args}
+	x, y := o.pair()
+	if px, py := p.pair(); px != x || py != y {
+		return false
+	}
+	for i := 2; i < len(o.args); i++ {
+		if in.Args[i] != o.args[i] {
+			return false
+		}
+	}
+	return true
 }
 
 func commutes(op Op) bool {
@@ -50,11 +79,44 @@ func commutes(op Op) bool {
 	return false
 }
 
-func (n *numbering) find(k key) *Value { return n.table[k] }
+// find returns the equal operation's value, or nil and the hash to add it with.
+func (n *numbering) find(o *operation) (*Value, uint32) {
+	h := o.hash()
+	mask := uint32(len(n.slots) - 1)
+	for i := h & mask; ; i = (i + 1) & mask {
+		s := &n.slots[i]
+		if s.v == nil {
+			return nil, h
+		}
+		if s.hash == h && o.is(s.v) {
+			return s.v, h
+		}
+	}
+}
 
-func (n *numbering) add(k key, v *Value) {
-	n.table[k] = v
-	n.log = append(n.log, k)
+func (n *numbering) add(h uint32, v *Value) {
+	if 2*(len(n.log)+1) > len(n.slots) {
+		n.grow()
+	}
+	n.put(h, v)
+}
+
+func (n *numbering) put(h uint32, v *Value) {
+	mask := uint32(len(n.slots) - 1)
+	i := h & mask
+	for n.slots[i].v != nil {
+		i = (i + 1) & mask
+	}
+	n.slots[i] = numbered{h, v}
+	n.log = append(n.log, i)
+}
+
+func (n *numbering) grow() {
+	old, log := n.slots, n.log
+	n.slots, n.log = make([]numbered, 4*len(old)), make([]uint32, 0, 2*len(old))
+	for _, i := range log {
+		n.put(old[i].hash, old[i].v)
+	}
 }
 
 func (n *numbering) enter() { n.marks = append(n.marks, len(n.log)) }
@@ -62,8 +124,15 @@ func (n *numbering) enter() { n.marks = append(n.marks, len(n.log)) }
 func (n *numbering) leave() {
 	m := n.marks[len(n.marks)-1]
 	n.marks = n.marks[:len(n.marks)-1]
-	for _, k := range n.log[m:] {
-		delete(n.table, k)
+	for len(n.log) > m {
+		n.slots[n.log[len(n.log)-1]] = numbered{}
+		n.log = n.log[:len(n.log)-1]
 	}
-	n.log = n.log[:m]
+}
+
+// rootKey identifies a constant or an input.
+type rootKey struct {
+	op  Op
+	t   Type
+	imm int64
 }

@@ -219,7 +219,7 @@ type coalescer struct {
 	l      *liveness
 	parent []int32
 	style  Style
-	segs   map[int32][]segment // of merged sets; single values have their own
+	segs   [][]segment // of merged sets; single values have their own
 }
 
 func (c *coalescer) find(i int32) int32 {
@@ -231,14 +231,14 @@ func (c *coalescer) find(i int32) int32 {
 }
 
 func (c *coalescer) lives(i int32) []segment {
-	if s, ok := c.segs[i]; ok {
+	if s := c.segs[i]; s != nil {
 		return s
 	}
 	return []segment{{c.l.from[i], c.l.to[i]}}
 }
 
 func (c *coalescer) run() {
-	c.segs = map[int32][]segment{}
+	c.segs = make([][]segment, len(c.parent))
 	for _, in := range c.l.order {
 		c.join(in)
 	}
@@ -363,7 +363,7 @@ func (c *coalescer) merge(a, b *Value) {
 		x, y = y, x
 	}
 	c.parent[y] = x
-	delete(c.segs, y)
+	c.segs[y] = nil
 	c.segs[x] = u
 }
 

@@ -10,8 +10,9 @@ func Simplify(k *Kernel) {
 }
 
 type simplifier struct {
-	b  *Builder
-	to []*Value // what a value has become, by ID; nil is itself
+	b    *Builder
+	to   []*Value  // what a value has become, by ID; nil is itself
+	args [4]*Value // scratch
 }
 
 func (s *simplifier) now(v *Value) *Value {
@@ -102,25 +103,26 @@ func (s *simplifier) becomes(v, w *Value) {
 func (s *simplifier) pure(in *Instr) {
 	v := in.Results[0]
 	a := in.attrs()
-	if w := s.b.fold(in.Op, in.Type, v.Type, a, append([]*Value(nil), in.Args...)); w != nil {
+	if w := s.b.fold(in.Op, in.Type, v.Type, a, append(s.args[:0], in.Args...)); w != nil {
 		s.becomes(v, w)
 		return
 	}
-	id := keyOf(in.Op, in.Type, v.Type, a, in.Args)
-	if w := s.b.vn.find(id); w != nil {
+	o := operation{in.Op, in.Type, v.Type, a, in.Args}
+	w, hash := s.b.vn.find(&o)
+	if w != nil {
 		s.becomes(v, w)
 		return
 	}
-	s.b.vn.add(id, v)
+	s.b.vn.add(hash, v)
 	s.keep(in)
 }
 
 func (s *simplifier) unpack(in *Instr) {
 	x, lo, hi := in.Args[0], in.Results[0], in.Results[1]
-	id := keyOf(OpUnpack, x.Type, lo.Type, attrs{}, in.Args)
+	o := operation{op: OpUnpack, t: x.Type, rt: lo.Type, args: in.Args}
 	packed := x.Block == nil && x.Def.Op == OpPack
-	if s.b.vn.find(id) == nil && !packed && !x.IsConst() {
-		s.b.vn.add(id, lo)
+	if v, hash := s.b.vn.find(&o); v == nil && !packed && !x.IsConst() {
+		s.b.vn.add(hash, lo)
 		s.keep(in)
 		return
 	}
