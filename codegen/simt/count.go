@@ -23,7 +23,9 @@ type Counter struct {
 	warp   int64
 	byWarp bool // a decision depends on which warp it is
 	done   bool
-	total  Counts
+	work   []*Counts // what there is to execute
+	hits   []int64   // how often it was, by its number in work
+	misses int64     // decisions no launch value determines
 	steps  int
 	need   []bool  // by value: it decides what executes
 	moved  []moved // memory of copyTo
