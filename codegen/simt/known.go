@@ -29,7 +29,9 @@ func (z *known) zeros(v *Value) uint64 {
 		return ^width(v.Type)
 	}
 	if int(v.ID) >= len(z.memo) {
-		z.memo = append(z.memo, make([]uint64, int(v.ID)+256-len(z.memo))...)
+		memo := make([]uint64, max(z.k.NumValues()+512, 2*len(z.memo)))
+		copy(memo, z.memo)
+		z.memo = memo
 	}
 	if m := z.memo[v.ID]; m != 0 {
 		return m - 1
