@@ -80,11 +80,25 @@ func TestDecodeSpotValues(t *testing.T) {
 		bits uint64
 		want float64
 	}{
-		{F16, 0x3c00, 1}, {F16, 0x0001, math.Exp2(-24)}, {F16, 0xfbff, -65504}, {F16, 0x7c00, math.Inf(1)},
-		{BF16, 0x3f80, 1}, {BF16, 0x0001, math.Exp2(-133)}, {BF16, 0xff80, math.Inf(-1)},
-		{E4M3, 0x7e, 448}, {E4M3, 0x78, 256}, {E4M3, 0x01, math.Exp2(-9)}, {E4M3, 0xb8, -1},
-		{E5M2, 0x7b, 57344}, {E5M2, 0x7c, math.Inf(1)}, {E5M2, 0x01, math.Exp2(-16)},
-		{I8, 0x80, -128}, {U8, 0x80, 128}, {I16, 0xffff, -1}, {I32, 0xfffffffe, -2}, {U32, 0xffffffff, 4294967295},
+		{F16, 0x3c00, 1},
+		{F16, 0x0001, math.Exp2(-24)},
+		{F16, 0xfbff, -65504},
+		{F16, 0x7c00, math.Inf(1)},
+		{BF16, 0x3f80, 1},
+		{BF16, 0x0001, math.Exp2(-133)},
+		{BF16, 0xff80, math.Inf(-1)},
+		{E4M3, 0x7e, 448},
+		{E4M3, 0x78, 256},
+		{E4M3, 0x01, math.Exp2(-9)},
+		{E4M3, 0xb8, -1},
+		{E5M2, 0x7b, 57344},
+		{E5M2, 0x7c, math.Inf(1)},
+		{E5M2, 0x01, math.Exp2(-16)},
+		{I8, 0x80, -128},
+		{U8, 0x80, 128},
+		{I16, 0xffff, -1},
+		{I32, 0xfffffffe, -2},
+		{U32, 0xffffffff, 4294967295},
 	} {
 		b := binary.LittleEndian.AppendUint64(nil, tc.bits)
 		require.Equal(t, tc.want, tc.typ.At(b, 0).Float(), "%s 0x%x", tc.typ, tc.bits)

@@ -36,9 +36,15 @@ func TestEncodeRounds(t *testing.T) {
 		v    float64
 		want uint64
 	}{
-		{F16, 1 + math.Exp2(-11), 0x3c00}, {F16, 1 + 3*math.Exp2(-11), 0x3c02}, {F16, 65519, 0x7bff},
-		{BF16, 1.00390625, 0x3f80}, {BF16, 1.01171875, 0x3f82}, {E4M3, 464, 0x7e}, {E4M3, 17, 0x58},
-		{F32, 0.1, 0x3dcccccd}, {F64, -2, 0xc000000000000000},
+		{F16, 1 + math.Exp2(-11), 0x3c00},
+		{F16, 1 + 3*math.Exp2(-11), 0x3c02},
+		{F16, 65519, 0x7bff},
+		{BF16, 1.00390625, 0x3f80},
+		{BF16, 1.01171875, 0x3f82},
+		{E4M3, 464, 0x7e},
+		{E4M3, 17, 0x58},
+		{F32, 0.1, 0x3dcccccd},
+		{F64, -2, 0xc000000000000000},
 	} {
 		got, err := Encode(tc.typ, tc.v)
 		require.NoError(t, err)

@@ -195,7 +195,7 @@ func (l *lexer) punct(c byte) {
 			return
 		}
 	}
-	if c < ' ' || c > '~' || strings.IndexByte("#?'`\\", c) >= 0 && c != '?' {
+	if strings.IndexByte("()[]{}<>,;:=+-*/%&|^!~?@.", c) < 0 {
 		l.fail(l.pos, "byte %q: no PTX begins with it", c)
 	}
 	l.off++

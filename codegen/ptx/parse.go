@@ -130,15 +130,17 @@ func (p *parser) integer(what string, lo, hi int64) int64 {
 	return n
 }
 
-// number is integer without operators: what follows may be a '>'.
-func (p *parser) number(what string, lo, hi int64) int64 {
+// registers reads how many registers a `%r<n>` declares. It has no operators:
+// what follows is a '>'.
+func (p *parser) registers() int {
+	const most = 1 << 30
 	pos := p.pos
 	v := p.unary()
-	if n := int64(v.bits); v.kind == ImmInt && n >= lo && n <= hi {
-		return n
+	n := int64(v.bits)
+	if v.kind != ImmInt || n < 1 || n > most {
+		p.fail(pos, "number of registers %s: want a whole number from 1 to %d", v, most)
 	}
-	p.fail(pos, "%s %s: want a whole number from %d to %d", what, v, lo, hi)
-	return 0
+	return int(n)
 }
 
 func (p *parser) module() *Module {

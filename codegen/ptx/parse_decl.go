@@ -157,7 +157,7 @@ const maxExtent = 1 << 40
 func (p *parser) declarator(v *Variable) {
 	v.Name = p.ident("a name")
 	if p.accept('<') {
-		v.Range = int(p.number("number of registers", 1, 1<<30))
+		v.Range = p.registers()
 		p.expect('>', "after the number of registers")
 		return
 	}

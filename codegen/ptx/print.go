@@ -1,7 +1,6 @@
 package ptx
 
 import (
-	"bufio"
 	"io"
 	"math"
 	"strconv"
@@ -12,58 +11,49 @@ import (
 // Comments are not kept. A tree that Resolve has been through prints the same,
 // but for vector registers, which print component by component.
 func Print(w io.Writer, m *Module) error {
-	p := &printer{w: bufio.NewWriterSize(w, 1<<16)}
-	p.module(m)
-	if p.w.Flush() != nil && p.err == nil {
-		p.err = p.w.Flush()
-	}
-	return p.err
+	_, err := io.WriteString(w, m.String())
+	return err
 }
 
 // String is the module as text.
 func (m *Module) String() string {
-	var b strings.Builder
-	Print(&b, m) // a strings.Builder does not fail
-	return b.String()
+	var p printer
+	p.module(m)
+	return p.b.String()
 }
 
 // String is the instruction as text, without its end.
 func (in *Instruction) String() string {
-	var b strings.Builder
-	p := &printer{w: bufio.NewWriter(&b)}
+	var p printer
 	p.instruction(in)
-	p.w.Flush()
-	return b.String()
+	return p.b.String()
 }
 
 // String is the operand as text.
 func (o *Operand) String() string {
-	var b strings.Builder
-	p := &printer{w: bufio.NewWriter(&b)}
+	var p printer
 	p.operand(o)
-	p.w.Flush()
-	return b.String()
+	return p.b.String()
 }
 
 type printer struct {
-	w      *bufio.Writer
+	b      strings.Builder
 	indent int
-	err    error
 	buf    [40]byte
 }
 
 func (p *printer) s(parts ...string) {
 	for _, s := range parts {
-		p.w.WriteString(s)
+		p.b.WriteString(s)
 	}
 }
 
-func (p *printer) n(v int64)  { p.w.Write(strconv.AppendInt(p.buf[:0], v, 10)) }
-func (p *printer) u(v uint64) { p.w.Write(strconv.AppendUint(p.buf[:0], v, 10)) }
+func (p *printer) n(v int64)  { p.b.Write(strconv.AppendInt(p.buf[:0], v, 10)) }
+func (p *printer) u(v uint64) { p.b.Write(strconv.AppendUint(p.buf[:0], v, 10)) }
 
 func (p *printer) tabs() {
 	for range p.indent {
-		p.w.WriteByte('\t')
+		p.b.WriteByte('\t')
 	}
 }
 
