@@ -2,6 +2,7 @@ package vm
 
 import (
 	"math/bits"
+	"strings"
 
 	"github.com/kgen-dev/kgen/bench"
 )
@@ -39,6 +40,8 @@ type block struct {
 	race     *raceState
 	undef    *sharedUndefined
 	origins  []origin
+	printed  strings.Builder
+	was      stuckState
 	pick     rng
 }
 

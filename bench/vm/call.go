@@ -1,8 +1,250 @@
 package vm
 
-type callSite struct{}
+import (
+	"fmt"
 
-func (w *warp) results(fr *frame, m uint32)                       {}
-func (b *block) landLate() bool                                   { return false }
-func (b *block) stuck() bool                                      { return true }
-func (r *raceState) proxyFence(w *warp, f *fenceOp, lanes uint32) {}
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/ptx"
+)
+
+func init() { decoders["call"] = (*decoder).callFunction }
+
+// callSite is a call: whom it calls, and where its arguments and results lie
+// in the caller's frame.
+type callSite struct {
+	fn      *ptx.Function // nil of an indirect call
+	builtin builtin
+	target  int32 // slot of the function's address, of an indirect call
+	args    []place
+	results []place
+}
+
+const (
+	maxDepth = 512       // calls within one another
+	maxStack = 512 << 10 // bytes of local memory of a thread
+)
+
+// callFunction is call, direct and indirect. Arguments and results are .param
+// variables of the caller.
+func (d *decoder) callFunction() {
+	d.has("uni")
+	ops := d.src.Operands
+	site := &callSite{}
+	in := d.new(kindControl)
+	in.ctl, in.call = call, site
+	if len(ops) > 0 && ops[0].Kind == ptx.OpList {
+		site.results = d.callPlaces(&ops[0])
+		ops = ops[1:]
+	}
+	if len(ops) == 0 {
+		d.refuse("want a function")
+	}
+	callee := &ops[0]
+	ops = ops[1:]
+	if len(ops) > 0 && ops[0].Kind == ptx.OpList {
+		site.args = d.callPlaces(&ops[0])
+	}
+	switch callee.Kind {
+	case ptx.OpFunc:
+		f := d.mod.definition(callee.Decl.(*ptx.Function))
+		if f.Body == nil {
+			b, ok := builtins[f.Name]
+			if !ok {
+				d.refuse("function %s is not defined", f.Name)
+			}
+			site.builtin = b
+			in.ctl = callBuiltin
+			break
+		}
+		site.fn = f
+		d.matchPlaces(f, site)
+	case ptx.OpReg:
+		d.source(in, &site.target, callee, ptx.U64, exact)
+	default:
+		d.refuse("operand %s: want a function", describe(callee))
+	}
+	d.emit(in)
+}
+
+// callPlaces is where arguments or results lie in the caller's frame.
+func (d *decoder) callPlaces(list *ptx.Operand) []place {
+	var out []place
+	for i := range list.Elems {
+		o := &list.Elems[i]
+		v, ok := o.Decl.(*ptx.Variable)
+		if !ok || o.Kind != ptx.OpSymbol {
+			d.refuse("argument %s: the virtual machine takes .param variables", describe(o))
+		}
+		at, ok := d.p.locals[v]
+		if !ok {
+			d.refuse("argument %s: want a .param variable of this function", o.Name)
+		}
+		out = append(out, place{v, at})
+	}
+	return out
+}
+
+// matchPlaces compares arguments with the function's parameters.
+func (d *decoder) matchPlaces(f *ptx.Function, site *callSite) {
+	check := func(what string, have []place, want []*ptx.Variable) {
+		if len(have) != len(want) {
+			d.refuse("%d %s: %s has %d", len(have), what, f.Name, len(want))
+		}
+		for i := range have {
+			if a, b := have[i].v.Size(), want[i].Size(); a != b {
+				d.refuse("%s %s has %d bytes: %s has %d", what, have[i].v.Name, a, f.Name, b)
+			}
+		}
+	}
+	check("arguments", site.args, f.Params)
+	check("results", site.results, f.Returns)
+}
+
+func call(w *warp, in *inst) {
+	m := w.condition(in)
+	if m == 0 {
+		w.pc++
+		return
+	}
+	site := in.call
+	k := w.b.l.kern
+	p := k.funcs[site.fn]
+	if site.fn == nil {
+		if w.undefs > 0 {
+			w.checkOperand(in, class64, site.target, m)
+		}
+		target := w.q[site.target][firstLane(m)]
+		var same uint32
+		for l := m; l != 0; l &= l - 1 {
+			if i := firstLane(l); w.q[site.target][i] == target {
+				same |= 1 << i
+			}
+		}
+		if same != m { // functions of their own, one after the other
+			w.apart(m, same)
+			return
+		}
+		n := target>>4 - 1
+		if target&15 != 0 || n >= uint64(len(k.table)) || k.table[n].fn.Kernel || !fits(k.table[n], site) {
+			w.b.l.trap(fmt.Errorf("kernel %s: line %d: call of address %#x, which is no function of this kind", w.b.l.prog.name, w.source(in).Pos.Line, target))
+			w.stop = stopAbort
+			return
+		}
+		p = k.table[n]
+	}
+	w.enterCall(in, p, m)
+}
+
+// fits says whether a function takes a call's arguments.
+func fits(p *program, site *callSite) bool {
+	return len(p.params) == len(site.args) && len(p.returns) == len(site.results)
+}
+
+// apart lets some lanes of the current path come to its instruction by
+// themselves, and the rest after them.
+func (w *warp) apart(m, same uint32) {
+	skipped := w.mask &^ m
+	w.paths = append(w.paths, path{pc: w.pc, mask: m &^ same, fr: w.fr, join: w.join})
+	if skipped != 0 {
+		w.paths = append(w.paths, path{pc: w.pc + 1, mask: skipped, fr: w.fr, join: w.join})
+	}
+	w.mask = same
+	w.setMode()
+}
+
+// enterCall starts a function for some lanes; they come back to the next
+// instruction together.
+func (w *warp) enterCall(in *inst, p *program, m uint32) {
+	caller := w.fr
+	top := caller.local + caller.prog.localBytes
+	if caller.depth >= maxDepth || top+p.localBytes > maxStack {
+		w.fault(bench.LocalOutOfBounds, in, firstLane(m), "the stack is full: %d calls deep, %d bytes of local memory", caller.depth, top)
+		w.pc++
+		w.exitLanes(m)
+		return
+	}
+	w.growLocal(top + p.localBytes)
+	if m != w.mask {
+		w.paths = append(w.paths, path{pc: w.pc + 1, mask: w.mask &^ m, fr: caller, join: w.join})
+	}
+	j := w.newJoin(w.pc+1, caller, m, w.join)
+	j.call = true
+	j.site = in.call
+	fr := w.newFrame(p, top)
+	fr.depth = caller.depth + 1
+	w.clearFrame(fr, m)
+	for i, a := range in.call.args {
+		w.copyLocal(caller, a, fr, p.params[i], m)
+	}
+	w.mask, w.join, w.pc = m, j, 0
+	w.enter(fr)
+	w.setMode()
+}
+
+// clearFrame marks a new frame's local memory as not written.
+func (w *warp) clearFrame(fr *frame, lanes uint32) {
+	if w.localUndef == nil {
+		return
+	}
+	for l := lanes; l != 0; l &= l - 1 {
+		at := int64(firstLane(l))*w.localSize + fr.local
+		p := w.localUndef.bytes[at : at+fr.prog.localBytes]
+		for i := range p {
+			p[i] = 1
+		}
+	}
+}
+
+// copyLocal copies a variable from one frame to another.
+func (w *warp) copyLocal(from *frame, src place, to *frame, dst place, lanes uint32) {
+	n := dst.v.Size()
+	for l := lanes; l != 0; l &= l - 1 {
+		base := int64(firstLane(l)) * w.localSize
+		s, d := base+from.local+src.offset, base+to.local+dst.offset
+		copy(w.local[d:d+n], w.local[s:s+n])
+		if u := w.localUndef; u != nil {
+			copy(u.bytes[d:d+n], u.bytes[s:s+n])
+			for i := range n {
+				if id, ok := u.origins[uint64(s+i)]; ok {
+					u.origins[uint64(d+i)] = id
+				}
+			}
+		}
+	}
+}
+
+// results copies what a function returns to its caller, for the lanes that
+// return.
+func (w *warp) results(j *join, lanes uint32) {
+	for i, r := range j.site.results {
+		w.copyLocal(w.fr, w.fr.prog.returns[i], j.fr, r, lanes)
+	}
+}
+
+// growLocal makes room for so many bytes of local memory in each lane.
+func (w *warp) growLocal(n int64) {
+	if n <= w.localSize {
+		return
+	}
+	size := max(n, 2*w.localSize)
+	local := make([]byte, warpSize*size)
+	var bytes []byte
+	if w.localUndef != nil {
+		bytes = make([]byte, warpSize*size)
+	}
+	for i := range int64(warpSize) {
+		copy(local[i*size:], w.local[i*w.localSize:(i+1)*w.localSize])
+		if bytes != nil {
+			copy(bytes[i*size:], w.localUndef.bytes[i*w.localSize:(i+1)*w.localSize])
+		}
+	}
+	if bytes != nil {
+		origins := map[uint64]uint32{}
+		for at, id := range w.localUndef.origins {
+			lane, off := at/uint64(w.localSize), at%uint64(w.localSize)
+			origins[lane*uint64(size)+off] = id
+		}
+		w.localUndef = &sharedUndefined{bytes: bytes, origins: origins}
+	}
+	w.local, w.localSize = local, size
+}

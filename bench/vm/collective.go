@@ -293,7 +293,7 @@ func collect(w *warp, in *inst) {
 	}
 	if same != m {
 		// Groups with masks of their own go one after the other.
-		w.splitCollective(in, m, same)
+		w.apart(m, same)
 		return
 	}
 	if outside := m &^ members; outside != 0 {
@@ -325,20 +325,6 @@ func collect(w *warp, in *inst) {
 		return
 	}
 	w.meetOthers(in, m, members)
-}
-
-// splitCollective runs a collective for the lanes that share a member mask and
-// lets the rest of the path come to it again by itself.
-func (w *warp) splitCollective(in *inst, m, same uint32) {
-	all := w.mask
-	rest := m &^ same
-	skipped := all &^ m
-	w.paths = append(w.paths, path{pc: w.pc, mask: rest, fr: w.fr, join: w.join})
-	if skipped != 0 {
-		w.paths = append(w.paths, path{pc: w.pc + 1, mask: skipped, fr: w.fr, join: w.join})
-	}
-	w.mask = same
-	w.setMode()
 }
 
 // gather reads a collective's operands in some lanes.

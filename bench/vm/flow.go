@@ -179,7 +179,7 @@ func ret(w *warp, in *inst) {
 		w.exitLanes(m)
 		return
 	}
-	w.results(end.fr, m)
+	w.results(end, m)
 	callee := w.fr
 	end.arrived |= m
 	w.leave(m, end)

@@ -72,6 +72,8 @@ func (b *block) start(order int64) {
 	b.order = order
 	b.id = l.blockID(order)
 	b.turn, b.polled, b.idle, b.ended = false, false, 0, 0
+	b.printed.Reset()
+	b.was = stuckState{}
 	b.faults = faultList{most: l.dev.opt.MaxFaults}
 	b.bars, b.cluster, b.clusterDone = [16]barrier{}, barrier{}, [warpSize]uint32{}
 	clear(b.shared)

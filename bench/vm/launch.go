@@ -53,6 +53,7 @@ type launch struct {
 	across across       // touched in turn
 
 	faults   faultList
+	printed  string
 	counters counting
 	err      error
 }
@@ -62,6 +63,8 @@ type resident struct {
 	b      *block // nil where it has not started or is done
 	state  residentState
 	faults *faultList
+
+	printed string
 }
 
 type residentState uint8
@@ -219,7 +222,7 @@ func (l *launch) run(ctx context.Context) (*bench.Report, error) {
 		return nil, err
 	}
 	l.settleGlobal()
-	return &bench.Report{Faults: l.faults.list, Counters: l.counters.result(l)}, nil
+	return &bench.Report{Faults: l.faults.list, Counters: l.counters.result(l), Printed: l.printed}, nil
 }
 
 // residency is how many blocks the GPU holds at a time.
@@ -295,7 +298,8 @@ func (l *launch) give(b *block, why outcome) {
 	case blockAbort:
 		l.abort.Store(true)
 	case blockDone:
-		r.state, r.faults, r.b = isDone, &b.faults, nil
+		faults := b.faults
+		r.state, r.faults, r.printed, r.b = isDone, &faults, b.printed.String(), nil
 		l.live--
 		l.retire()
 	case blockTurn:
@@ -318,6 +322,9 @@ func (l *launch) retire() {
 			return
 		}
 		l.faults.merge(r.faults)
+		if len(l.printed) < 1<<20 {
+			l.printed += r.printed
+		}
 		delete(l.resident, order)
 		if l.at == 0 {
 			l.ring = l.ring[1:]

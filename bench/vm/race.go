@@ -410,6 +410,10 @@ func (r *raceState) reportInFlight(s stamp, at *side) {
 	r.reportAs(bench.AsyncCopyRace, at, c.from, r.b.id, c.warp, s.lane(), what)
 }
 
+func (r *raceState) proxyFence(w *warp, f *fenceOp, lanes uint32) {}
+
+func (b *block) landLate() bool { return false }
+
 // asyncMark is where a copy in flight is known to the race detector.
 type asyncMark struct{ index uint32 }
 

@@ -88,6 +88,7 @@ type join struct {
 	arrived uint32
 	parent  *join
 	call    bool // the end of a call: fr is the caller's
+	site    *callSite
 }
 
 // stop says why a warp left its loop.
@@ -113,6 +114,7 @@ type frame struct {
 	undef  *undefinedBits
 	undefs int
 	local  int64 // where its local variables begin
+	depth  int   // calls below it
 	tally  *tally
 }
 
