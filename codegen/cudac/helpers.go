@@ -430,7 +430,7 @@ func (h *helpers) mma(in *simt.Instr) string {
 // special is the helper that reads a special register.
 func (h *helpers) special(s simt.Special) string {
 	a := asm{returns: simt.I32, outs: []string{"\"=r\"(d)"}, code: "mov.u32 %0, %%" + s.String() + ";"}
-	return h.add(strings.NewReplacer("laneid", "lane_id", ".", "_").Replace(s.String()), s.String(), a.text)
+	return h.add("read_"+identifier(s.String()), s.String(), a.text)
 }
 
 // statement is an instruction without results as one statement; ok is false

@@ -61,6 +61,7 @@ func (p *printer) name() {
 	for i := range p.k.Params {
 		taken[p.k.Params[i].Name] = true
 	}
+	p.reserveHelpers(taken)
 	p.nameInputs(taken)
 	copies := map[string]int{} // of an element: how many arrays hold it
 	arrays := map[group]string{}
@@ -83,6 +84,25 @@ func (p *printer) name() {
 		p.array[r] = true
 	}
 	p.nameRest(taken)
+}
+
+// reserveHelpers keeps variables from hiding the helpers the kernel may call.
+func (p *printer) reserveHelpers(taken map[string]bool) {
+	seen := map[simt.Op]string{}
+	simt.Walk(p.k.Body, func(in *simt.Instr) {
+		if in.Body != nil {
+			return
+		}
+		op := in.Opcode()
+		if seen[in.Op] == op {
+			return
+		}
+		seen[in.Op] = op
+		n := shortName(in, op) + typeWord(in)
+		for _, suffix := range []string{"", "_if", "_if_else", "_part", "_part_if"} {
+			taken[n+suffix] = true
+		}
+	})
 }
 
 // nameInputs names parameters and special registers.

@@ -61,6 +61,9 @@ func Print(m *simt.Module) (*Source, error) {
 }
 
 func supported(m *simt.Module, k *simt.Kernel) (err error) {
+	if k.Cluster > 1 && m.SM < 90 {
+		return fmt.Errorf("kernel %s for %s: clusters need sm_90", k.Name, m.Arch)
+	}
 	simt.Walk(k.Body, func(in *simt.Instr) {
 		if _, sm := in.Requires(); sm > m.SM && err == nil {
 			err = fmt.Errorf("kernel %s for %s: %s needs sm_%d", k.Name, m.Arch, in.Opcode(), sm)
@@ -150,6 +153,9 @@ func (p *printer) kernel() {
 		bounds = fmt.Sprintf("%d, %d", p.k.Threads, p.k.MinBlocks)
 	}
 	p.line("extern \"C\" __global__ void __launch_bounds__(%s)", bounds)
+	if p.k.Cluster > 1 {
+		p.line("__cluster_dims__(%d, 1, 1)", p.k.Cluster)
+	}
 	if p.k.MaxRegs > 0 {
 		p.line("__maxnreg__(%d)", p.k.MaxRegs)
 	}

@@ -35,6 +35,9 @@ func FromSIMT(m *simt.Module) (*Module, error) {
 
 // supported checks that a target has all of a kernel's instructions.
 func supported(m *simt.Module, k *simt.Kernel) (err error) {
+	if k.Cluster > 1 && m.SM < 90 {
+		return fmt.Errorf("kernel %s for %s: clusters need sm_90", k.Name, m.Arch)
+	}
 	simt.Walk(k.Body, func(in *simt.Instr) {
 		if _, sm := in.Requires(); sm > m.SM && err == nil {
 			err = fmt.Errorf("kernel %s for %s: %s needs sm_%d", k.Name, m.Arch, in.Opcode(), sm)
@@ -202,6 +205,9 @@ func (e *emitter) directives(f *Function) {
 	f.Directives = append(f.Directives, Directive{Name: "maxntid", Values: []int64{int64(e.k.Threads)}})
 	if e.k.MinBlocks > 0 {
 		f.Directives = append(f.Directives, Directive{Name: "minnctapersm", Values: []int64{int64(e.k.MinBlocks)}})
+	}
+	if e.k.Cluster > 1 {
+		f.Directives = append(f.Directives, Directive{Name: "explicitcluster"}, Directive{Name: "reqnctapercluster", Values: []int64{int64(e.k.Cluster)}})
 	}
 	if e.k.MaxRegs > 0 {
 		f.Directives = append(f.Directives, Directive{Name: "maxnreg", Values: []int64{int64(e.k.MaxRegs)}})

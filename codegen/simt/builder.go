@@ -56,6 +56,10 @@ func (b *Builder) GuardedNot(p *Value, f func()) {
 }
 
 func (b *Builder) guarded(p *Value, not bool, f func()) {
+	if p.IsConst() && (p.Int() != 0) != not { // always
+		f()
+		return
+	}
 	oldGuard, oldNot := b.guard, b.not
 	if oldGuard != nil {
 		x, y := oldGuard, p
@@ -247,7 +251,8 @@ func (b *Builder) SharedBase() *Value { return b.floating(OpSharedBase, I32, att
 
 // For builds a loop: for i := lo; i < hi; i += step, compared as signed.
 // body gets the counter and the carried values and returns the carried values
-// of the next iteration; For returns their last ones. step must be positive.
+// of the next iteration; For returns their last ones. step must be positive,
+// and hi + step must not exceed 2^31 - 1: the counter does not wrap.
 func (b *Builder) For(lo, hi, step *Value, carried []*Value, body func(i *Value, c []*Value) []*Value) []*Value {
 	in := b.emit(OpFor, Void)
 	in.Args = b.K.list(3 + len(carried))

@@ -70,6 +70,9 @@ func accepts(letter byte, t, got Type) bool {
 func Verify(k *Kernel) error {
 	v := verifier{k: k, defined: make([]bool, k.NumValues())}
 	v.block(k.Body)
+	if k.SharedAlign&(k.SharedAlign-1) != 0 || k.SharedAlign > 1024 {
+		v.errorf("kernel %s: shared memory aligned to %d, want a power of two up to 1024", k.Name, k.SharedAlign)
+	}
 	if k.Threads <= 0 || k.Threads > 1024 {
 		v.errorf("kernel %s: %d threads, want 1 to 1024", k.Name, k.Threads)
 	}
@@ -141,6 +144,7 @@ func (v *verifier) instr(in *Instr) {
 			v.errorf("%s: guard is %s", in, in.Guard.Type)
 		}
 	}
+	v.attributes(in)
 	switch in.Op {
 	case OpFor, OpLoop:
 		v.loop(in)
@@ -148,12 +152,60 @@ func (v *verifier) instr(in *Instr) {
 		v.branch(in)
 	case OpLd, OpSt:
 		v.memory(in)
+	case OpMma:
+		v.mma(in)
 	}
 	for i, r := range in.Results {
 		if r.Def != in || int(r.Index) != i || r.Block != nil {
 			v.errorf("%s: result %d does not point back", in, i)
 		}
 		v.define(r, in)
+	}
+}
+
+// attributes checks what the table says of results and guards.
+func (v *verifier) attributes(in *Instr) {
+	if in.Guard != nil && !guardable(in.Op) {
+		v.errorf("%s: %s takes no guard", in, in.Op)
+	}
+	sig := in.Op.Info().Result
+	if sig == "*" {
+		return
+	}
+	if len(in.Results) != len(sig) {
+		v.errorf("%s: %d results, want %d", in, len(in.Results), len(sig))
+		return
+	}
+	for i, r := range in.Results {
+		if !accepts(sig[i], in.Type, r.Type) {
+			v.errorf("%s: result %d is %s", in, i, r.Type)
+		}
+	}
+}
+
+// guardable tells whether instructions of op may have a guard.
+func guardable(op Op) bool {
+	switch op {
+	case OpLd, OpSt, OpAtom, OpRed, OpCpAsync, OpPrefetch:
+		return true
+	}
+	return false
+}
+
+func (v *verifier) mma(in *Instr) {
+	i := in.Mma.Info()
+	if len(in.Args) != i.A+i.B+i.C || len(in.Results) != i.C {
+		v.errorf("%s: %d operands and %d results, want %d and %d", in, len(in.Args), len(in.Results), i.A+i.B+i.C, i.C)
+		return
+	}
+	for j, x := range in.Args {
+		want := i.AB
+		if j >= i.A+i.B {
+			want = i.Acc
+		}
+		if x.Type.Bits() != want.Bits() || j >= i.A+i.B && x.Type != want {
+			v.errorf("%s: operand %d is %s, want %s", in, j, x.Type, want)
+		}
 	}
 }
 

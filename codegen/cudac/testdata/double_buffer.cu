@@ -7,7 +7,7 @@ typedef long long i64;
 
 extern __shared__ __align__(128) u8 smem[];
 
-static __device__ __forceinline__ u32 lane_id() {
+static __device__ __forceinline__ u32 read_laneid() {
   u32 d;
   asm("mov.u32 %0, %%laneid;" : "=r"(d) : );
   return d;
@@ -43,7 +43,7 @@ double_buffer(const u16 *__restrict__ a, const u16 *__restrict__ b, float *__res
   const u64 a_at = (u64)a;
   const u64 b_at = (u64)b;
   const u64 c_at = (u64)c;
-  const u32 lane = lane_id();
+  const u32 lane = read_laneid();
   const u32 smem_base = (u32)__cvta_generic_to_shared(smem);
   float acc[128];
   const u32 r1 = lane >> 2;

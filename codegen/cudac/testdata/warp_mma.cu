@@ -5,7 +5,7 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef long long i64;
 
-static __device__ __forceinline__ u32 lane_id() {
+static __device__ __forceinline__ u32 read_laneid() {
   u32 d;
   asm("mov.u32 %0, %%laneid;" : "=r"(d) : );
   return d;
@@ -30,7 +30,7 @@ warp_mma(const u16 *__restrict__ a, const u16 *__restrict__ b, float *__restrict
   const u64 a_at = (u64)a;
   const u64 b_at = (u64)b;
   const u64 c_at = (u64)c;
-  const u32 lane = lane_id();
+  const u32 lane = read_laneid();
   float d[4];
   const u32 g = lane >> 2;
   const u32 t = lane & 3u;

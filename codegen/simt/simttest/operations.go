@@ -46,7 +46,7 @@ func (s *samples) add(name string, f func(g *sample)) {
 	g.at = g.Add(g.ptr, g.MulWideU(g.Special(simt.TidX), g.Const32(256)))
 	g.sh = g.Add(g.SharedBase(), g.Shl(g.Special(simt.TidX), g.Const32(4)))
 	f(g)
-	ok := true
+	ok := k.Cluster <= 1 || s.m.SM >= 90
 	simt.Walk(k.Body, func(in *simt.Instr) {
 		if _, sm := in.Requires(); sm > s.m.SM {
 			ok = false

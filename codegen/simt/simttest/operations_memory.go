@@ -121,6 +121,10 @@ func (s *samples) tensor() {
 }
 
 func (s *samples) order() {
+	s.add("cluster", func(g *sample) {
+		g.k.Cluster = 2
+		g.store(g.Special(simt.ClusterCtaRank))
+	})
 	s.add("order", func(g *sample) {
 		g.Bar(g.Const32(0), 0)
 		g.Bar(g.Const32(1), 64)
