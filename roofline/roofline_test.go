@@ -51,6 +51,18 @@ func TestAttentionOnH100(t *testing.T) {
 	require.Empty(t, v.Doubt)
 }
 
+func TestTensorReach(t *testing.T) {
+	w := attention(target.BF16)
+	w.TensorReach = 0.63
+	a, err := Assess(roofs(t, "h100"), w)
+	require.NoError(t, err)
+	require.InEpsilon(t, 555.7/0.63, a.LeastUS(), 0.001)
+	require.Contains(t, a.Binding.Detail, "reach 63 %")
+	w.TensorReach = 1.5
+	_, err = Assess(roofs(t, "h100"), w)
+	require.ErrorContains(t, err, "tensor reach of 1.5")
+}
+
 func TestMUFUBindsNarrowHeadsOnBlackwell(t *testing.T) {
 	// At head dimension 64 a B200 needs 32 exp2 per clock and has 16.
 	w := Work{Operations: []Operations{{target.BF16, Formula(4 * 64)}}, MUFU: Formula(1)}

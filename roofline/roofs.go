@@ -106,17 +106,24 @@ func (r Roofs) memory(u Unit, bytes Count, roof target.Figure) Floor {
 // tensor adds the times of all tensor kinds: they share the tensor cores.
 func (r Roofs) tensor(w *Work) Floor {
 	f := Floor{Unit: Tensor}
+	reach := 1.0
+	if w.TensorReach > 0 {
+		reach = w.TensorReach
+	}
 	for _, o := range w.Operations {
 		if !o.Math.Tensor() || o.Count.Value == 0 {
 			continue
 		}
 		p, _ := r.GPU.Peak(o.Math)
-		f.US += o.Count.Value / (p.TFLOPS * 1e6)
+		f.US += o.Count.Value / (p.TFLOPS * reach * 1e6)
 		f.From = mix(f.From, o.Count.From)
 		if f.Detail != "" {
 			f.Detail += ", "
 		}
 		f.Detail += fmt.Sprintf("%s %.1f TFLOP/s dense at %g MHz", o.Math, p.TFLOPS, p.ClockMHz)
+		if reach < 1 {
+			f.Detail += fmt.Sprintf(", of which the instructions used reach %.0f %%", reach*100)
+		}
 	}
 	return f
 }

@@ -36,6 +36,10 @@ const WavefrontBytes = 128
 type Work struct {
 	Operations []Operations `json:"operations"` // tensor cores and others, a kind at most once
 
+	// TensorReach is the share of the tensor cores' peak that the instructions used can
+	// reach, such as mma.sync's where others are faster; 0 is all of it.
+	TensorReach float64 `json:"tensor_reach,omitempty"`
+
 	HBMBytes    Count `json:"hbm_bytes"`
 	L2Bytes     Count `json:"l2_bytes"`
 	SharedBytes Count `json:"shared_bytes"` // WavefrontBytes for every wavefront, so that conflicts count
@@ -71,6 +75,9 @@ func mix(a, b bench.Provenance) bench.Provenance {
 
 // check refuses work that no kernel has: the error names the count.
 func (w *Work) check(g *target.GPU) error {
+	if !(w.TensorReach >= 0 && w.TensorReach <= 1) {
+		return fmt.Errorf("work: tensor reach of %g: want a share of the peak, or 0 for all", w.TensorReach)
+	}
 	seen := map[target.Math]bool{}
 	for _, o := range w.Operations {
 		if seen[o.Math] {

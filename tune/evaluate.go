@@ -219,10 +219,14 @@ func (s *session) describe(e *store.Evaluation, p *model.Prediction, taken map[s
 	e.SharedBytes, e.CTAsPerSM, e.SpillBytes = longest.Shared, longest.Occupancy.CTAs, taken[longest.Kernel].Spill
 }
 
-// work adds the useful operations to counted work.
+// work adds the useful operations to counted work, and what the instructions that do
+// them can reach: mma.sync is all there is.
 func (s *session) work(w roofline.Work) roofline.Work {
 	f := s.Problem.Work()
 	w.Operations = []roofline.Operations{{Math: f.Math, Count: roofline.Formula(f.FLOPs)}}
+	if share, ok := s.GPU.MMASyncOfPeak(); ok {
+		w.TensorReach = share
+	}
 	return w
 }
 

@@ -44,7 +44,7 @@ type Options struct {
 
 // Defaults of Options.
 const (
-	DefaultConfigs = 80
+	DefaultConfigs = 64
 	DefaultTop     = 10
 )
 

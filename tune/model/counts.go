@@ -77,15 +77,16 @@ func (a *Access) add(b Access, n int64) {
 	a.Sectors += n * b.Sectors
 }
 
-// request is the lanes of one warp's access: addresses and bytes of each.
+// request is the lanes of one warp's access: number, address and bytes of each.
 type request struct {
-	addr [warpSize]int64
-	size [warpSize]int64
-	n    int
+	lanes [warpSize]int
+	addr  [warpSize]int64
+	size  [warpSize]int64
+	n     int
 }
 
-func (r *request) lane(addr, size int64) {
-	r.addr[r.n], r.size[r.n] = addr, size
+func (r *request) lane(lane int, addr, size int64) {
+	r.lanes[r.n], r.addr[r.n], r.size[r.n] = lane, addr, size
 	r.n++
 }
 
@@ -120,19 +121,19 @@ const (
 	bankBytes = 4
 )
 
-// wavefronts returns the passes that the accesses take: lanes go in groups that
-// together ask for at most 128 bytes, and within a group a bank serves one word in a
-// pass, to all lanes that ask for it.
-func (r *request) wavefronts(width int) int64 {
+// wavefronts returns the passes that accesses of so many bytes a lane take: lanes go in
+// groups that together may ask for 128 bytes, and within a group a bank serves one word
+// in a pass, to all lanes that ask for it.
+func (r *request) wavefronts(bytes int) int64 {
 	group := warpSize
-	if width > bankBytes {
-		group = warpSize * bankBytes / width
+	if bytes > bankBytes {
+		group = warpSize * bankBytes / bytes
 	}
 	total := int64(0)
-	for lo := 0; lo < r.n; lo += group {
+	for i := 0; i < r.n; {
 		var words [banks][]int64
 		most := 0
-		for i := lo; i < min(lo+group, r.n); i++ {
+		for g := r.lanes[i] / group; i < r.n && r.lanes[i]/group == g; i++ {
 			for a := r.addr[i] / bankBytes; a <= (r.addr[i]+r.size[i]-1)/bankBytes; a++ {
 				b := a & (banks - 1)
 				if !slices.Contains(words[b], a) {

@@ -131,12 +131,12 @@ func kernelOf(c *codegen.Compiled, name string) *simt.Kernel {
 }
 
 // fit finds how many blocks an SM holds.
-func (l *launch) fit(g *target.GPU, r Resources, s *Step) error {
+func (l *launch) fit(g *target.GPU, r *Resources, s *Step) error {
 	k := l.kernel.Kernel
 	s.Registers = r.Registers
 	if r.Registers == 0 {
 		s.Estimated = true
-		s.Registers = min(Pressure(k), g.Limits().RegistersPerThread)
+		s.Registers, r.Spill = estimate(g, k)
 	}
 	s.Shared = r.Shared + l.SharedBytes
 	if s.Estimated && !k.Dynamic {
@@ -157,7 +157,7 @@ func (l *launch) fit(g *target.GPU, r Resources, s *Step) error {
 // predict times the launch and adds its work to the program's.
 func (l *launch) predict(g *target.GPU, r Resources, work *roofline.Work) (Step, error) {
 	s := Step{Kernel: l.Kernel, Blocks: l.Grid, Unknown: l.traffic.Unknown}
-	if err := l.fit(g, r, &s); err != nil {
+	if err := l.fit(g, &r, &s); err != nil {
 		return s, err
 	}
 	resident := s.Occupancy.CTAs

@@ -20,7 +20,7 @@ func (w *walk) count(in *simt.Instr) {
 	case simt.OpCpAsync:
 		w.copyAsync(in)
 	default:
-		if in.Pipe() == simt.PipeMUFU {
+		if in.Pipe() == simt.PipeMUFU || in.Op == simt.OpDiv && in.Type.IsFloat() {
 			w.counts.MUFU += w.lanesHere()
 		}
 	}
@@ -114,7 +114,7 @@ func (w *walk) banks(in *simt.Instr, warp int, m uint32, addr lanes, offset, siz
 	var r request
 	for l := range warpSize {
 		if m>>l&1 != 0 {
-			r.lane(addr.at(warp*warpSize+l)+offset, size)
+			r.lane(l, addr.at(warp*warpSize+l)+offset, size)
 		}
 	}
 	return r.wavefronts(int(size))
@@ -133,7 +133,7 @@ func (w *walk) global(kind *Access, warp int, m uint32, addr lanes, offset int64
 	var r request
 	for l := range warpSize {
 		if i := warp*warpSize + l; m>>l&1 != 0 && size.at(i) > 0 {
-			r.lane(addr.at(i)+offset, size.at(i))
+			r.lane(l, addr.at(i)+offset, size.at(i))
 			kind.Bytes += size.at(i)
 		}
 	}
