@@ -47,7 +47,7 @@ type reading struct {
 	acc             int     // registers that shape and type make
 	coords, offsets int     // of a tensor copy
 	wrong           string  // why no form fits the modifiers
-	video           bool    // operands may have selectors and signs
+	video, simd     bool    // operands may have selectors and signs
 }
 
 type formReading struct {
@@ -190,6 +190,8 @@ func newReading(in *Instruction, v Version, t Target) *reading {
 		}
 	}
 	r.video = in.Name[0] == 'v' && in.Name != "vote"
+	last := in.Name[len(in.Name)-1]
+	r.simd = r.video && (last == '2' || last == '4') // a mask may stand at the result
 	r.acc = accumulators(in.Mods, r.types[0])
 	r.coords, r.offsets = coordinates(in.Mods)
 	all, ok := specs()[in.Name]

@@ -67,7 +67,9 @@ func (m *operandMatch) fits(s *operandSpec, o *Operand) bool {
 	switch s.kind {
 	case kindAny:
 		return true
-	case kindDest, kindReg:
+	case kindDest:
+		return m.register(s, o) && (o.Member == m.component(o) || m.r.simd)
+	case kindReg:
 		return m.register(s, o)
 	case kindDestSink:
 		return o.Kind == OpSink || m.register(s, o)

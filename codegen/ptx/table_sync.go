@@ -14,6 +14,7 @@ var asyncRows = []row{
 	{"cp.async.mbarrier.arrive", "noinc? shared|shared::cta@7.8? b64", "m", PipeLSU, "7.0/80"},
 
 	{"cp.async.bulk", "shared::cta@8.6|shared::cluster global mbarrier::complete_tx::bytes $hint", "m m size:u32 m policy", PipeAsync, "8.0/90"},
+	{"cp.async.bulk", "shared::cta global mbarrier::complete_tx::bytes ignore_oob $hint", "m m size:u32 s:u32 s:u32 m policy", PipeAsync, "9.2/90"},
 	{"cp.async.bulk", "shared::cluster global mbarrier::complete_tx::bytes multicast::cluster $hint", "m m size:u32 m s:u16 policy", PipeAsync, "8.0/90"},
 	{"cp.async.bulk", "shared::cluster shared::cta mbarrier::complete_tx::bytes", "m m size:u32 m", PipeAsync, "8.0/90"},
 	{"cp.async.bulk", "global shared::cta bulk_group $hint", "m m size:u32 policy", PipeAsync, "8.0/90"},
