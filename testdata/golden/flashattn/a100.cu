@@ -17,7 +17,7 @@ template <int N> static __device__ __forceinline__ void cp_async_wait() {
   asm volatile("cp.async.wait_group %0;" : : "n"(N) : "memory");
 }
 
-static __device__ __forceinline__ void ldmatrix_x4_shared(u32 &r0, u32 &r1, u32 &r2, u32 &r3, u32 at) {
+static __device__ __forceinline__ void ldmatrix_x4(u32 &r0, u32 &r1, u32 &r2, u32 &r3, u32 at) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(r0), "=r"(r1), "=r"(r2), "=r"(r3) : "r"(at) : "memory");
 }
 
@@ -41,7 +41,7 @@ static __device__ __forceinline__ u32 cvt_bf16x2(float a, float b) {
   return d;
 }
 
-static __device__ __forceinline__ void ldmatrix_x4_trans_shared(u32 &r0, u32 &r1, u32 &r2, u32 &r3, u32 at) {
+static __device__ __forceinline__ void ldmatrix_x4_trans(u32 &r0, u32 &r1, u32 &r2, u32 &r3, u32 at) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(r0), "=r"(r1), "=r"(r2), "=r"(r3) : "r"(at) : "memory");
 }
 
@@ -133,10 +133,10 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const u16 *__restr
   const u32 r18 = (tid >> 4) & 1u;
   const u32 r19 = r17 ^ (r18 << 4);
   u32 h1, h2, h3, h4;
-  ldmatrix_x4_shared(h1, h2, h3, h4, smem_base + (r19 + r16));
+  ldmatrix_x4(h1, h2, h3, h4, smem_base + (r19 + r16));
   const u32 r20 = r19 ^ 32u;
   u32 h5, h6, h7, h8;
-  ldmatrix_x4_shared(h5, h6, h7, h8, smem_base + (r20 + r16));
+  ldmatrix_x4(h5, h6, h7, h8, smem_base + (r20 + r16));
   __syncthreads();
   const bool p3 = (int)end > 0;
   // copy k
@@ -192,14 +192,14 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const u16 *__restr
     // dot
     const u32 r37 = r36 + r28;
     u32 h9, h10, h11, h12;
-    ldmatrix_x4_shared(h9, h10, h11, h12, r37);
+    ldmatrix_x4(h9, h10, h11, h12, r37);
     u32 h13, h14, h15, h16;
-    ldmatrix_x4_shared(h13, h14, h15, h16, r37 + 1024);
+    ldmatrix_x4(h13, h14, h15, h16, r37 + 1024);
     const u32 r38 = r36 + r29;
     u32 h17, h18, h19, h20;
-    ldmatrix_x4_shared(h17, h18, h19, h20, r38);
+    ldmatrix_x4(h17, h18, h19, h20, r38);
     u32 h21, h22, h23, h24;
-    ldmatrix_x4_shared(h21, h22, h23, h24, r38 + 1024);
+    ldmatrix_x4(h21, h22, h23, h24, r38 + 1024);
     #pragma unroll
     for (int e = 0; e < 4; ++e) {
       s[e] = 0.0f;
@@ -356,14 +356,14 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const u16 *__restr
     // dot
     const u32 r49 = r36 + r30;
     u32 h33, h34, h35, h36;
-    ldmatrix_x4_trans_shared(h33, h34, h35, h36, r49 + 4096);
+    ldmatrix_x4_trans(h33, h34, h35, h36, r49 + 4096);
     const u32 r50 = r36 + r31;
     u32 h37, h38, h39, h40;
-    ldmatrix_x4_trans_shared(h37, h38, h39, h40, r50 + 4096);
+    ldmatrix_x4_trans(h37, h38, h39, h40, r50 + 4096);
     u32 h41, h42, h43, h44;
-    ldmatrix_x4_trans_shared(h41, h42, h43, h44, r49 + 5120);
+    ldmatrix_x4_trans(h41, h42, h43, h44, r49 + 5120);
     u32 h45, h46, h47, h48;
-    ldmatrix_x4_trans_shared(h45, h46, h47, h48, r50 + 5120);
+    ldmatrix_x4_trans(h45, h46, h47, h48, r50 + 5120);
     mma_m16n8k16_bf16_f32(acc[0], acc[1], acc[2], acc[3], h25, h26, h27, h28, h33, h34);
     mma_m16n8k16_bf16_f32(acc[4], acc[5], acc[6], acc[7], h25, h26, h27, h28, h35, h36);
     mma_m16n8k16_bf16_f32(acc[8], acc[9], acc[10], acc[11], h25, h26, h27, h28, h37, h38);

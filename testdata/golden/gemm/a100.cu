@@ -17,11 +17,11 @@ template <int N> static __device__ __forceinline__ void cp_async_wait() {
   asm volatile("cp.async.wait_group %0;" : : "n"(N) : "memory");
 }
 
-static __device__ __forceinline__ void ldmatrix_x4_shared(u32 &r0, u32 &r1, u32 &r2, u32 &r3, u32 at) {
+static __device__ __forceinline__ void ldmatrix_x4(u32 &r0, u32 &r1, u32 &r2, u32 &r3, u32 at) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(r0), "=r"(r1), "=r"(r2), "=r"(r3) : "r"(at) : "memory");
 }
 
-static __device__ __forceinline__ void ldmatrix_x4_trans_shared(u32 &r0, u32 &r1, u32 &r2, u32 &r3, u32 at) {
+static __device__ __forceinline__ void ldmatrix_x4_trans(u32 &r0, u32 &r1, u32 &r2, u32 &r3, u32 at) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(r0), "=r"(r1), "=r"(r2), "=r"(r3) : "r"(at) : "memory");
 }
 
@@ -154,19 +154,19 @@ gemm(int M, int N, int K, const u16 *__restrict__ a, u64 a_stride0, const u16 *_
     // dot
     const u32 r32 = r30 + r22;
     u32 h1, h2, h3, h4;
-    ldmatrix_x4_shared(h1, h2, h3, h4, r32);
+    ldmatrix_x4(h1, h2, h3, h4, r32);
     u32 h5, h6, h7, h8;
-    ldmatrix_x4_shared(h5, h6, h7, h8, r32 + 1024);
+    ldmatrix_x4(h5, h6, h7, h8, r32 + 1024);
     const u32 r33 = smem_base + r31 + r23;
     u32 h9, h10, h11, h12;
-    ldmatrix_x4_trans_shared(h9, h10, h11, h12, r33 + 12288);
+    ldmatrix_x4_trans(h9, h10, h11, h12, r33 + 12288);
     const u32 r34 = r30 + r24;
     u32 h13, h14, h15, h16;
-    ldmatrix_x4_shared(h13, h14, h15, h16, r34);
+    ldmatrix_x4(h13, h14, h15, h16, r34);
     u32 h17, h18, h19, h20;
-    ldmatrix_x4_shared(h17, h18, h19, h20, r34 + 1024);
+    ldmatrix_x4(h17, h18, h19, h20, r34 + 1024);
     u32 h21, h22, h23, h24;
-    ldmatrix_x4_trans_shared(h21, h22, h23, h24, r33 + 13312);
+    ldmatrix_x4_trans(h21, h22, h23, h24, r33 + 13312);
     mma_m16n8k16_bf16_f32(sum[0], sum[1], sum[2], sum[3], h1, h2, h3, h4, h9, h10);
     mma_m16n8k16_bf16_f32(sum[4], sum[5], sum[6], sum[7], h1, h2, h3, h4, h11, h12);
     mma_m16n8k16_bf16_f32(sum[8], sum[9], sum[10], sum[11], h5, h6, h7, h8, h9, h10);
