@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/kgen-dev/kgen/bench/numcheck"
+	"github.com/kgen-dev/kgen/codegen/ptx"
 )
 
 // Case is one thing to run: PTX, buffers with what they should hold at the
@@ -125,7 +126,7 @@ func ReadCase(file string) (*Case, error) {
 
 const (
 	maxCaseBytes = 16 << 20
-	maxPTXBytes  = 256 << 20
+	maxPTXBytes  = ptx.MaxSource
 )
 
 func readBounded(file string, limit int64) ([]byte, error) {

@@ -9,8 +9,9 @@ import (
 // Limits of Parse. Text beyond them is refused, so that a small file cannot
 // ask for much memory or a deep stack.
 const (
-	MaxSource = 1 << 28 // bytes of text
+	MaxSource = 1 << 25 // bytes of text
 	MaxNest   = 100     // braces, brackets and parentheses inside one another
+	MaxValues = 1 << 22 // values of all initialisers together
 )
 
 // Parse reads a module. It wants the grammar alone: names are not looked up
@@ -36,7 +37,8 @@ func Parse(file string, src []byte) (m *Module, err error) {
 
 type parser struct {
 	lexer
-	nest int
+	nest   int
+	values int // of initialisers
 
 	loc      *Loc      // in force
 	operands []Operand // scratch: parts that are not complete yet

@@ -210,6 +210,9 @@ func (p *parser) initValue() Init {
 // initScalar reads a number, a name with an offset, `generic(name)+4`,
 // `0xFF(name)` or, for samplers, `field = value`.
 func (p *parser) initScalar() Init {
+	if p.values++; p.values > MaxValues {
+		p.fail(p.pos, "initialisers of more than %d values", MaxValues)
+	}
 	if p.tok == tokIdent && p.text == "generic" {
 		in := Init{Generic: true}
 		p.next()
