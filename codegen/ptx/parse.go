@@ -11,7 +11,7 @@ import (
 const (
 	MaxSource = 1 << 25 // bytes of text
 	MaxNest   = 100     // braces, brackets and parentheses inside one another
-	MaxValues = 1 << 22 // values of all initialisers together
+	MaxValues = 1 << 20 // values of all initialisers together
 )
 
 // Parse reads a module. It wants the grammar alone: names are not looked up

@@ -90,7 +90,7 @@ func TestParseLimits(t *testing.T) {
 	_, err := Parse("t.ptx", make([]byte, MaxSource+1))
 	require.EqualError(t, err, "t.ptx: 33554433 bytes of PTX: want at most 33554432")
 	_, err = Parse("t.ptx", []byte(head+".global .b8 a[] = {"+strings.Repeat("0,", MaxValues)+"0};"))
-	require.ErrorContains(t, err, "initialisers of more than 4194304 values")
+	require.ErrorContains(t, err, "initialisers of more than 1048576 values")
 }
 
 func FuzzParse(f *testing.F) {
