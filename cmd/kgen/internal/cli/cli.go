@@ -146,8 +146,12 @@ func (a *app) setup() error {
 		level = slog.LevelDebug
 	}
 	a.running = true
-	a.log = slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level, ReplaceAttr: dropTime}))
+	a.log = a.logger(a.err, level)
 	return nil
+}
+
+func (a *app) logger(w io.Writer, level slog.Level) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: dropTime}))
 }
 
 // dropTime leaves the time out: a person watches, and scripts compare.

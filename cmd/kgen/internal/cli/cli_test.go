@@ -156,20 +156,6 @@ func TestPaint(t *testing.T) {
 	require.Equal(t, "text", a.paint("32", "text"), "no terminal, no colour")
 }
 
-func TestStateDir(t *testing.T) {
-	t.Setenv(stateEnv, "/a")
-	t.Setenv("XDG_STATE_HOME", "/b")
-	t.Setenv("HOME", "/c")
-	require.Equal(t, "/a", must(stateDir()))
-	t.Setenv(stateEnv, "")
-	require.Equal(t, "/b/kgen", must(stateDir()))
-	t.Setenv("XDG_STATE_HOME", "relative") // which the specification says to ignore
-	require.Equal(t, "/c/.local/state/kgen", must(stateDir()))
-	t.Setenv("HOME", "")
-	_, err := stateDir()
-	require.ErrorContains(t, err, "set KGEN_STATE")
-}
-
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)

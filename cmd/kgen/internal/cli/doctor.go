@@ -10,6 +10,7 @@ import (
 
 	"github.com/kgen-dev/kgen/codegen/cache"
 	"github.com/kgen-dev/kgen/codegen/nvrtc"
+	"github.com/kgen-dev/kgen/tune/store"
 )
 
 // finding is one thing that kgen uses and whether it is there.
@@ -51,7 +52,7 @@ func (a *app) doctor(ctx context.Context) error {
 		findProgram(ctx, "ptxas", "turning direct PTX into a cubin, and its registers and spills", findPtxas),
 		findProgram(ctx, "nvdisasm", "the mix of machine instructions", findNvdisasm),
 		findFolder("cache folder", "keeping what was compiled", cache.Env, cache.Dir),
-		findFolder("state folder", "keeping tuning results", stateEnv, stateDir),
+		findFolder("state folder", "keeping tuning results", stateEnv, store.Dir),
 		findGPU(),
 	}}
 	var broken []string

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"unicode"
@@ -44,7 +46,7 @@ stopped when it is started again.`,
 		flags: func(c *cobra.Command) {
 			c.Flags().IntVar(&f.budget, "budget", tune.DefaultConfigs, "compile at most `N` configurations")
 			c.Flags().Uint64Var(&f.seed, "seed", 0, "`N` that all chance follows from")
-			c.Flags().StringVarP(&f.dir, "output", "o", "", "`DIR` for the best kernel and the roofline (default in the state folder)")
+			c.Flags().StringVarP(&f.dir, "output", "o", "", "`DIR` for the best kernel and the roofline (default beside the store)")
 			c.Flags().StringVar(&f.store, "store", "", "`FILE` of the store (default in the state folder)")
 			a.jsonFlag(c)
 		},
@@ -71,14 +73,17 @@ func (a *app) tune(ctx context.Context, j *job, f *tuneFlags) error {
 		Toolchain: tune.FindToolchain(), Cache: a.openCache(), Store: s, Dir: dir,
 		Seed: f.seed, Configs: f.budget,
 		Command: strings.Join(os.Args, " "), Version: readBuildInfo().Version,
-		Progress: p.show, Log: a.log,
+		Progress: p.show, Log: p.log,
 	})
 	p.done()
 	switch {
 	case errors.Is(err, codegen.ErrUnsupported):
 		return usage(err)
+	case errors.Is(err, context.Canceled):
+		a.log.Info("what was done is recorded: the same command goes on from there", "store", s.Path())
+		return err
 	case err != nil:
-		return errors.Join(err, s.Close())
+		return err
 	}
 	if err := s.Close(); err != nil {
 		return err
@@ -94,21 +99,26 @@ func (a *app) openStore(file string) (*store.Store, error) {
 			return nil, err
 		}
 	}
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		return nil, usagef("--store %s: a folder: want a file", file)
+	}
 	s, err := store.Open(file)
 	if err != nil {
 		return nil, err
 	}
 	if aside := s.Aside(); aside != "" {
-		a.log.Warn("the store was damaged; a new one is begun", "kept", aside)
+		a.log.Error("the store was damaged: a new one is begun", "kept", aside)
 	}
 	return s, nil
 }
 
-// artifactDir is where a problem's artifacts go: dir, or else a folder beside
-// the store.
+// artifactDir is where a problem's artifacts go: dir, or else a folder of the
+// problem's own beside the store.
 func artifactDir(dir string, s *store.Store, j *job) (string, error) {
 	if dir == "" {
-		return filepath.Join(filepath.Dir(s.Path()), "best", j.family.Name+"-"+j.gpu.ID), nil
+		h := fnv.New32a()
+		fmt.Fprint(h, j.family.Name, j.gpu.ID, j.problem.Settings())
+		return filepath.Abs(filepath.Join(filepath.Dir(s.Path()), "best", fmt.Sprintf("%08x", h.Sum32())))
 	}
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return "", usagef("-o %s: a file: want a folder", dir)
@@ -172,12 +182,15 @@ func (a *app) printBest(best []tune.Best) error {
 	tile, others := splitConfig(best[0].Config)
 	fmt.Fprintf(w, "TILE %s\t%s\tREGISTERS\tSHARED\tSPILLS\tCTAS/SM\tTIME\t\tTFLOP/S\tSCORE\tLIMIT\tVERIFIED\n", strings.Join(tile, "x"), strings.ToUpper(strings.Join(others, "\t")))
 	for _, b := range best {
-		verified := "no"
+		verified, registers := "no", "?" // nothing compiled
 		if b.Verified {
 			verified = "yes"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%.1f us\t%s\t%.1f\t%.2f\t%s\t%s\n", values(b.Config, tile, "x"), values(b.Config, others, "\t"),
-			b.Registers, b.SharedBytes, b.SpillBytes, b.CTAsPerSM, b.TimeUS, b.Provenance, b.TFLOPS, b.Score, b.Limit, verified)
+		if b.Registers > 0 {
+			registers = strconv.Itoa(b.Registers)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%.1f us\t%s\t%.4g\t%.2f\t%s\t%s\n", values(b.Config, tile, "x"), values(b.Config, others, "\t"),
+			registers, b.SharedBytes, b.SpillBytes, b.CTAsPerSM, b.TimeUS, b.Provenance, b.TFLOPS, b.Score, b.Limit, verified)
 	}
 	return w.Flush()
 }

@@ -108,13 +108,16 @@ level=INFO msg=verify done=0 of=3 best="610 us predicted" left=1s
 // Where someone does, a bar is drawn and removed.
 func TestProgressBar(t *testing.T) {
 	var words strings.Builder
-	p := &progress{a: &app{err: &words}, draw: true}
+	p := newProgress(&app{err: &words}, true)
 	best := tuned().Best[0]
 	p.show(tune.Progress{Phase: tune.Rank})
 	p.show(tune.Progress{Phase: tune.Compile, Done: 1, Total: 10, Best: &best})
+	p.log.Info("unseen")
+	p.log.Warn("a line above")
 	p.show(tune.Progress{Phase: tune.Verify, Done: 1, Total: 10})
 	p.done()
 	require.Contains(t, words.String(), "compile, best 610 us predicted")
 	require.Contains(t, words.String(), "verify")
-	require.NotContains(t, words.String(), "\n")
+	require.Contains(t, words.String(), "\rlevel=WARN msg=\"a line above\"\n")
+	require.Equal(t, 1, strings.Count(words.String(), "\n"))
 }

@@ -10,22 +10,6 @@ import (
 // stateEnv names the environment variable that replaces the state folder.
 const stateEnv = "KGEN_STATE"
 
-// stateDir is where results are kept: $KGEN_STATE, or else kgen in
-// $XDG_STATE_HOME, which is ~/.local/state when it is not set.
-func stateDir() (string, error) {
-	if dir := os.Getenv(stateEnv); dir != "" {
-		return filepath.Abs(dir)
-	}
-	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "kgen"), nil
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", fmt.Errorf("no state folder (set %s): %w", stateEnv, err)
-	}
-	return filepath.Join(home, ".local", "state", "kgen"), nil
-}
-
 // checkWritable tries whether files can be made in dir or, while it does not
 // exist, in the folder that it would be made in.
 func checkWritable(dir string) error {
