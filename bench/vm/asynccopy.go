@@ -38,7 +38,10 @@ type inFlight struct {
 	warp  int
 	undef uint32 // lanes that read bytes never written
 	from  *ptx.Instruction
-	mark  asyncMark
+
+	mbarrier bool      // no copy: an mbarrier in use
+	bulk     *bulkCopy // a bulk copy
+	mark     asyncMark
 }
 
 func (a *asyncCopies) reset() {
@@ -346,9 +349,6 @@ func (w *warp) waitGroups(lanes uint32, n int) {
 	}
 	a.groups = a.groups[:kept]
 }
-
-// bulk is cp.async.bulk in all its forms.
-func (d *decoder) bulk() { d.refuse("the virtual machine does not execute it yet") }
 
 // asyncArrive is cp.async.mbarrier.arrive.
 func (d *decoder) asyncArrive() { d.refuse("the virtual machine does not execute it yet") }

@@ -263,6 +263,7 @@ func (b *block) deadlock() {
 			}
 		}
 	}
+	b.starved()
 	if b.blamed() {
 		return // what was reported before caused it
 	}

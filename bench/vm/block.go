@@ -33,16 +33,20 @@ type block struct {
 	polled   bool // a warp polled what all blocks share since the last turn
 	idle     int  // rounds in which every warp that could run only polled
 
-	faults   faultList
-	tallies  map[*program]*tally
-	counts   counts
-	patterns []pattern
-	race     *raceState
-	undef    *sharedUndefined
-	origins  []origin
-	printed  strings.Builder
-	was      stuckState
-	pick     rng
+	faults        faultList
+	tallies       map[*program]*tally
+	counts        counts
+	patterns      []pattern
+	race          *raceState
+	undef         *sharedUndefined
+	origins       []origin
+	printed       strings.Builder
+	mbarriers     map[uint32]*mbarrier // by offset
+	mbarrierCount int
+	timedOut      bool        // those who wait for an mbarrier were told that their time is over
+	flight        []*bulkCopy // bulk copies that have not landed, oldest first
+	was           stuckState
+	pick          rng
 }
 
 // barrier is one of a block's sixteen.
@@ -138,6 +142,9 @@ func (b *block) run() outcome {
 // newRound starts over with the first warp.
 func (b *block) newRound() {
 	b.at, b.ran, b.polls = 0, 0, 0
+	if len(b.flight) > 0 && b.l.dev.opt.Async == Random {
+		b.landSome()
+	}
 	if b.l.dev.opt.Schedule == Shuffle {
 		for i := len(b.sequence) - 1; i > 0; i-- {
 			j := b.pick.below(i + 1)
@@ -149,6 +156,9 @@ func (b *block) newRound() {
 // finish ends the block: in its turn, where its accesses are compared with
 // those of others.
 func (b *block) finish() outcome {
+	if len(b.flight) > 0 {
+		b.landAll()
+	}
 	r := b.race
 	if r == nil {
 		return blockDone
@@ -280,7 +290,7 @@ func (b *block) unblock() bool {
 			return true
 		}
 	}
-	return false
+	return b.giveUp()
 }
 
 // forceBarrier reports a barrier that lanes of a warp wait at while others of

@@ -31,9 +31,7 @@ func cases(t testing.TB) []string {
 // have yet. It must say so when it loads them.
 var refused = map[string]bool{
 	"attention_fp16_causal_sm90": true, "matmul_f16_sm90": true,
-	"bulk_store_clean": true, "bulk_store_no_proxy_fence": true,
-	"mbarrier_clean": true, "ring_clean": true,
-	"tma_copy_f32_sm90": true, "tma_matmul_f16_sm90": true, "tma_matmul_f16_ws_sm90": true,
+	"tma_matmul_f16_sm90": true, "tma_matmul_f16_ws_sm90": true,
 }
 
 func runCase(t testing.TB, file string, opt vm.Options) *bench.Result {

@@ -99,12 +99,22 @@ type clock []blockClock
 type blockClock struct {
 	block int64
 	v     vclock
+	proxy vclock // of the block's own: what is visible to the async proxy
 }
 
 func (c clock) of(block int64) vclock {
 	for i := range c {
 		if c[i].block == block {
 			return c[i].v
+		}
+	}
+	return nil
+}
+
+func (c clock) proxyOf(block int64) vclock {
+	for i := range c {
+		if c[i].block == block {
+			return c[i].proxy
 		}
 	}
 	return nil
@@ -126,7 +136,7 @@ func (c clock) join(o clock) clock {
 		case c[0].block > o[0].block:
 			out, o = append(out, o[0]), o[1:]
 		default:
-			out = append(out, blockClock{c[0].block, c[0].v.join(o[0].v)})
+			out = append(out, blockClock{c[0].block, c[0].v.join(o[0].v), c[0].proxy.join(o[0].proxy)})
 			c, o = c[1:], o[1:]
 		}
 	}
@@ -149,6 +159,7 @@ type warpClock struct {
 	tick   uint32
 	own    [warpSize]vclock // of the lanes' own block, beyond the block's floor
 	remote [warpSize]clock  // of other blocks
+	proxy  [warpSize]vclock // what a lane knows to be visible to the async proxy
 	any    bool             // some lane knows something beyond the floor
 
 	hasRemote bool

@@ -18,11 +18,12 @@ type decoder struct {
 	p     *program
 	insts []*inst
 
-	values []value
-	regs   []int32 // value of each PTX register; -1 where not met yet
-	consts map[constant]int32
-	cc     int32 // the carry register's value; -1 where nothing uses it
-	binds  []bind
+	values          []value
+	regs            []int32 // value of each PTX register; -1 where not met yet
+	consts          map[constant]int32
+	tensorReduction string
+	cc              int32 // the carry register's value; -1 where nothing uses it
+	binds           []bind
 
 	// The instruction being decoded.
 	src   *ptx.Instruction

@@ -74,6 +74,8 @@ func (b *block) start(order int64) {
 	b.turn, b.polled, b.idle, b.ended = false, false, 0, 0
 	b.printed.Reset()
 	b.was = stuckState{}
+	clear(b.mbarriers)
+	b.mbarrierCount, b.timedOut, b.flight = 0, false, nil
 	b.faults = faultList{most: l.dev.opt.MaxFaults}
 	b.bars, b.cluster, b.clusterDone = [16]barrier{}, barrier{}, [warpSize]uint32{}
 	clear(b.shared)
@@ -106,7 +108,8 @@ func (b *block) start(order int64) {
 		}
 		w.enter(w.base)
 		w.async.reset()
-		w.meetings, w.lastPoll = w.meetings[:0], nil
+		w.meetings, w.lastPoll, w.gaveUp = w.meetings[:0], nil, false
+		w.bulk = [warpSize]*bulkLane{}
 		w.setMode()
 	}
 	b.counts.blocks++

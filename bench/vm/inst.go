@@ -50,6 +50,8 @@ type inst struct {
 	copy  *copyOp
 	atom  *atomOp
 	fence *fenceOp
+	mbar  *mbarrierOp
+	bulk  *bulkOp
 	call  *callSite
 
 	uses, defs []int32 // every register read and written, as unified slots
@@ -117,6 +119,7 @@ type program struct {
 	localBytes int64
 	returns    []place                     // of a device function, in its frame
 	counter    []counter                   // by PC
+	reductions []string                    // of bulk tensor reductions, whose type is known at run time
 	tensor     map[int32]bench.TensorCount // by PC, of one instruction
 }
 

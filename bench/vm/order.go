@@ -10,15 +10,17 @@ func (r *raceState) snapshot(w *warp, lanes uint32) clock {
 		own[i].all = r.ticks[i]
 	}
 	var remote clock
+	proxy := r.proxied
 	if w.clock.any {
 		for l := lanes; l != 0; l &= l - 1 {
 			i := firstLane(l)
 			own = own.join(w.clock.own[i])
 			remote = remote.join(w.clock.remote[i])
+			proxy = proxy.join(w.clock.proxy[i])
 		}
 	}
 	own = own.with(len(r.b.warps), w.index, lanes, w.started, w.clock.tick)
-	return clock{{r.b.order, own}}.join(remote)
+	return clock{{r.b.order, own, proxy}}.join(remote)
 }
 
 // learn adds to what some lanes know.
@@ -26,7 +28,7 @@ func (r *raceState) learn(w *warp, lanes uint32, c clock) {
 	if len(c) == 0 {
 		return
 	}
-	own, remote := c.of(r.b.order), c.without(r.b.order)
+	own, remote, proxy := c.of(r.b.order), c.without(r.b.order), c.proxyOf(r.b.order)
 	var before, after vclock // lanes that knew the same know the same again
 	first := true
 	for l := lanes; l != 0; l &= l - 1 {
@@ -36,6 +38,9 @@ func (r *raceState) learn(w *warp, lanes uint32, c clock) {
 			before, after, first = old, old.join(own), false
 		}
 		w.clock.own[i] = after
+		if proxy != nil {
+			w.clock.proxy[i] = w.clock.proxy[i].join(proxy)
+		}
 		if len(remote) > 0 {
 			w.clock.remote[i] = w.clock.remote[i].join(remote)
 			w.clock.hasRemote = true
@@ -108,6 +113,7 @@ func (r *raceState) moveFloor() {
 			known = true
 			for i := range w.clock.remote {
 				remote = remote.join(w.clock.remote[i])
+				r.proxied = r.proxied.join(w.clock.proxy[i])
 			}
 		}
 	}
@@ -115,7 +121,7 @@ func (r *raceState) moveFloor() {
 		r.ticks[i] = w.clock.tick
 		w.clock.tick++
 		if known {
-			w.clock.own = [warpSize]vclock{}
+			w.clock.own, w.clock.proxy = [warpSize]vclock{}, [warpSize]vclock{}
 			for l := range w.clock.remote {
 				w.clock.remote[l] = remote
 			}
@@ -138,17 +144,18 @@ func (w *warp) orderLanes(lanes uint32) {
 	if r == nil || r.off {
 		return
 	}
-	var own vclock
+	var own, proxy vclock
 	var remote clock
 	for l := lanes; l != 0; l &= l - 1 {
 		i := firstLane(l)
 		own = own.join(w.clock.own[i])
 		remote = remote.join(w.clock.remote[i])
+		proxy = proxy.join(w.clock.proxy[i])
 	}
 	own = own.with(len(w.b.warps), w.index, lanes, w.started, w.clock.tick)
 	for l := lanes; l != 0; l &= l - 1 {
 		i := firstLane(l)
-		w.clock.own[i], w.clock.remote[i] = own, remote
+		w.clock.own[i], w.clock.remote[i], w.clock.proxy[i] = own, remote, proxy
 	}
 	w.clock.any, w.clock.snap = true, nil
 	w.clock.tick++
@@ -197,7 +204,7 @@ func (r *raceState) strongRead(w *warp, lane int, l *location, m *memOp) {
 	if m.scope >= scopeGPU {
 		c = c.join(l.far)
 	} else if own := c.of(r.b.order); own != nil {
-		c = clock{{r.b.order, own}}
+		c = clock{{r.b.order, own, c.proxyOf(r.b.order)}}
 	} else {
 		c = nil
 	}
@@ -237,6 +244,11 @@ func (r *raceState) strongWrite(w *warp, lane int, l *location, m *memOp, modifi
 // but who and where is kept, and only for global memory.
 func (r *raceState) compact() {
 	clear(r.shared)
+	for i, c := range r.inFlight {
+		if c != nil && c.mbarrier {
+			r.dropMark(uint32(i))
+		}
+	}
 	old := r.events
 	keep := map[event]uint32{}
 	r.events = []event{{}}
@@ -264,16 +276,19 @@ func (r *raceState) compact() {
 		clear(w.clock.cache)
 	}
 	for i, c := range r.inFlight {
-		if c == nil {
-			continue
-		}
-		n := uint64(max(c.in.copy.dst.size>>r.grain, 1))
-		for l := c.lanes; l != 0; l &= l - 1 {
-			lane := firstLane(l)
-			first := c.dst[lane] >> r.grain
-			for j := range n {
-				r.shared[first+j] = cell{w: specialStamp | stamp(i)<<eventShift | stamp(lane)}
+		switch {
+		case c == nil || c.mbarrier:
+		case c.bulk != nil:
+			r.b.markBulk(c.bulk)
+		default:
+			for l := c.lanes; l != 0; l &= l - 1 {
+				lane := firstLane(l)
+				r.mark(c.dst[lane], c.in.copy.dst.size, uint32(i), lane)
 			}
 		}
+	}
+	for off, m := range r.b.mbarriers {
+		r.mark(uint64(off), 8, r.newMark(&inFlight{mbarrier: true}), 0)
+		m.init = 0
 	}
 }

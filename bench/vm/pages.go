@@ -172,13 +172,16 @@ func (r *raceState) access(w *warp, p *page, at *side, size int) []byte {
 // markWritten notes bytes that the block wrote.
 func (p *page) markWritten(off, n int) {
 	p.dirty = true
-	mask := (uint64(1)<<n - 1) << (off & 63)
-	if n >= 64 {
-		mask = ^uint64(0)
-	}
-	p.written[off>>6] |= mask
-	if p.someUndefined {
-		p.undef[off>>6] &^= mask
+	for n > 0 {
+		bit := off & 63
+		k := min(64-bit, n)
+		mask := ^uint64(0) >> (64 - k) << bit
+		p.written[off>>6] |= mask
+		if p.someUndefined {
+			p.undef[off>>6] &^= mask
+		}
+		off += k
+		n -= k
 	}
 }
 

@@ -29,8 +29,11 @@ type raceState struct {
 	locations map[uint64]*location // in shared memory
 	pages     pageTable
 	held      []heldUse
-	global    []uint32 // of each event its number in the launch's list; 0 is none yet
-	off       bool     // too much to keep
+	flights   []*flight // reads of shared memory in flight
+	proxied   vclock    // what is visible to the async proxy, up to the floor
+	proxies   bool      // some fence made something visible to it
+	global    []uint32  // of each event its number in the launch's list; 0 is none yet
+	off       bool      // too much to keep
 }
 
 // stamp names an access: an event, and the lane. The zero stamp is none.
@@ -59,6 +62,7 @@ type event struct {
 	flags eventFlags
 	scope scope
 	lanes uint32 // that ran it
+	agent uint16 // of an asynchronous operation: whose clock it is on, 0 is the warp's
 
 	remote *[warpSize]clock // what its lanes knew of other blocks; nil is nothing
 }
@@ -97,7 +101,7 @@ func (r *raceState) reset() {
 	r.inFlight, r.freeMark = r.inFlight[:0], r.freeMark[:0]
 	r.off = false
 	clear(r.locations)
-	r.held, r.global = r.held[:0], r.global[:0]
+	r.held, r.global, r.flights, r.proxied, r.proxies = r.held[:0], r.global[:0], r.flights[:0], nil, false
 	for _, w := range r.b.warps {
 		cache := w.clock.cache
 		clear(cache)
@@ -142,6 +146,9 @@ func (r *raceState) before(s stamp, w *warp, lane int) bool {
 		return true
 	}
 	e := &r.events[s.event()]
+	if e.agent != 0 {
+		return w.clock.own[lane].knows(int(e.agent), 0, e.tick)
+	}
 	same := int(e.warp) == w.index
 	if s&severalLanes == 0 {
 		l := s.lane()
@@ -380,8 +387,11 @@ func (r *raceState) sharedAccess(w *warp, in *inst, m *memOp, off *lanes64, size
 // sharedLane notes one lane's access to shared memory.
 func (r *raceState) sharedLane(at *side, off uint64, size int) {
 	me := stamp(at.id)<<eventShift | stamp(at.lane)
-	first := off >> r.grain
-	cells := r.shared[first : first+uint64(max(size>>r.grain, 1))]
+	if at.write && len(r.flights) > 0 {
+		at.addr = off + uint64(r.b.sharedBase)
+		r.againstReads(at, off, size)
+	}
+	cells := r.cells(off, size)
 	for j := range cells {
 		c := &cells[j]
 		switch {
@@ -400,51 +410,103 @@ func (r *raceState) sharedLane(at *side, off uint64, size int) {
 	}
 }
 
-// reportInFlight reports an access to bytes that a copy is still to write.
+// reportInFlight reports an access to bytes that a copy is still to write, or
+// that are a barrier's.
 func (r *raceState) reportInFlight(s stamp, at *side) {
 	c := r.inFlight[s.event()]
-	what := "has a copy in flight to it that was not waited for"
-	if c == nil {
-		return
+	switch {
+	case c == nil:
+	case c.mbarrier:
+		if r.b.l.reports(bench.MbarrierMisuse) {
+			at.w.faultAt(bench.MbarrierMisuse, at.in, at.lane, &at.addr, "shared", "a plain access to an mbarrier that is in use")
+		}
+	default:
+		r.reportAs(bench.AsyncCopyRace, at, c.from, r.b.id, c.warp, c.lane(s), "has a copy in flight to it that was not waited for")
 	}
-	r.reportAs(bench.AsyncCopyRace, at, c.from, r.b.id, c.warp, s.lane(), what)
 }
 
-func (r *raceState) proxyFence(w *warp, f *fenceOp, lanes uint32) {}
+// lane is the lane that issued a copy.
+func (c *inFlight) lane(s stamp) int {
+	if c.bulk != nil {
+		return c.bulk.lane
+	}
+	return s.lane()
+}
 
-func (b *block) landLate() bool { return false }
+// newMark numbers what is in flight.
+func (r *raceState) newMark(c *inFlight) uint32 {
+	if n := len(r.freeMark); n > 0 {
+		i := r.freeMark[n-1]
+		r.freeMark = r.freeMark[:n-1]
+		r.inFlight[i] = c
+		return i
+	}
+	r.inFlight = append(r.inFlight, c)
+	return uint32(len(r.inFlight) - 1)
+}
+
+// dropMark forgets what has landed.
+func (r *raceState) dropMark(i uint32) {
+	r.inFlight[i] = nil
+	r.freeMark = append(r.freeMark, i)
+}
+
+// cells is the cells of a range of shared memory.
+func (r *raceState) cells(off uint64, n int) []cell {
+	return r.shared[off>>r.grain : off>>r.grain+uint64(max(n>>r.grain, 1))]
+}
+
+// mark says that a range belongs to what is in flight.
+func (r *raceState) mark(off uint64, n int, index uint32, lane int) {
+	cells := r.cells(off, n)
+	for j := range cells {
+		cells[j] = cell{w: specialStamp | stamp(index)<<eventShift | stamp(lane)}
+	}
+}
+
+// unmark makes a range that was in flight one that was written.
+func (r *raceState) unmark(off uint64, n int, s stamp) {
+	cells := r.cells(off, n)
+	for j := range cells {
+		if w := cells[j].w; w&specialStamp != 0 {
+			if c := r.inFlight[w.event()]; c != nil && c.mbarrier {
+				r.dropMark(w.event())
+			}
+		}
+		cells[j] = cell{w: s}
+	}
+}
 
 // asyncMark is where a copy in flight is known to the race detector.
 type asyncMark struct{ index uint32 }
 
-// markInFlight marks the destination of a copy that was issued.
+// markInFlight marks the destination of a cp.async that was issued.
 func (w *warp) markInFlight(c *inFlight) {
 	c.from, c.warp = w.source(c.in), w.index
 	r := w.b.race
 	if r == nil || r.off || c.lanes == 0 {
 		return
 	}
-	if n := len(r.freeMark); n > 0 {
-		c.mark.index = r.freeMark[n-1]
-		r.freeMark = r.freeMark[:n-1]
-		r.inFlight[c.mark.index] = c
-	} else {
-		c.mark.index = uint32(len(r.inFlight))
-		r.inFlight = append(r.inFlight, c)
-	}
+	c.mark.index = r.newMark(c)
 	m := &c.in.copy.dst
 	at := side{w: w, in: c.in, space: ptx.SpaceShared, write: true, id: r.eventFor(w, c.in, m, eventAsync)}
-	n := uint64(max(m.size>>r.grain, 1))
 	for l := c.lanes; l != 0; l &= l - 1 {
-		i := firstLane(l)
-		at.lane, at.addr = i, c.dst[i]+uint64(r.b.sharedBase)
-		first := c.dst[i] >> r.grain
-		cells := r.shared[first : first+n]
-		for j := range cells {
-			if cells[j].w >= r.floor || cells[j].r >= r.floor {
-				r.write(&cells[j], &at)
-			}
-			cells[j] = cell{w: specialStamp | stamp(c.mark.index)<<eventShift | stamp(i)}
+		at.lane = firstLane(l)
+		r.claim(&at, c.dst[at.lane], m.size)
+		r.mark(c.dst[at.lane], m.size, c.mark.index, at.lane)
+	}
+}
+
+// claim compares a write that begins now with what happened in a range.
+func (r *raceState) claim(at *side, off uint64, n int) {
+	at.addr = off + uint64(r.b.sharedBase)
+	if len(r.flights) > 0 {
+		r.againstReads(at, off, n)
+	}
+	cells := r.cells(off, n)
+	for j := range cells {
+		if c := &cells[j]; c.w >= r.floor || c.r >= r.floor {
+			r.write(c, at)
 		}
 	}
 }
@@ -457,17 +519,11 @@ func (w *warp) markLanded(c *inFlight, lanes uint32) {
 		return
 	}
 	id := r.newEvent(w, c.from, eventAsync, 0, lanes)
-	n := uint64(max(c.in.copy.dst.size>>r.grain, 1))
 	for l := lanes; l != 0; l &= l - 1 {
 		i := firstLane(l)
-		first := c.dst[i] >> r.grain
-		cells := r.shared[first : first+n]
-		for j := range cells {
-			cells[j] = cell{w: stamp(id)<<eventShift | stamp(i)}
-		}
+		r.unmark(c.dst[i], c.in.copy.dst.size, stamp(id)<<eventShift|stamp(i))
 	}
 	if c.lanes == 0 {
-		r.inFlight[c.mark.index] = nil
-		r.freeMark = append(r.freeMark, c.mark.index)
+		r.dropMark(c.mark.index)
 	}
 }

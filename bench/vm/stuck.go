@@ -52,6 +52,11 @@ func (b *block) hash() uint64 {
 			h = mix(h, *at[uint64](w.local[i:]))
 		}
 	}
+	var bars uint64 // whatever their order
+	for off, m := range b.mbarriers {
+		bars += mix(mix(mix(uint64(off), m.phase), uint64(m.pending)), uint64(m.bytes))
+	}
+	h = mix(h, bars)
 	for i := 0; i+8 <= len(b.shared); i += 8 {
 		h = mix(h, *at[uint64](b.shared[i:]))
 	}

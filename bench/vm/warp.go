@@ -29,7 +29,9 @@ type warp struct {
 	tally    *tally
 	paths    []path // that are not current
 	meetings []*meeting
-	undefs   int // registers with undefined lanes in the current frame
+	bulk     [warpSize]*bulkLane
+	gaveUp   bool // the path was told that its time at an mbarrier is over
+	undefs   int  // registers with undefined lanes in the current frame
 
 	base   *frame   // the kernel's own
 	joins  []*join  // free
@@ -56,6 +58,8 @@ type path struct {
 	fr   *frame
 	join *join
 	wait wait
+
+	gaveUp bool
 }
 
 // wait is what a path waits for.
@@ -211,7 +215,7 @@ func (w *warp) resume(p path) {
 	if p.fr != w.fr {
 		w.enter(p.fr)
 	}
-	w.pc, w.mask, w.join = p.pc, p.mask, p.join
+	w.pc, w.mask, w.join, w.gaveUp = p.pc, p.mask, p.join, p.gaveUp
 	w.setMode()
 }
 
@@ -231,7 +235,7 @@ func (w *warp) next() bool {
 
 // park puts the current path aside to wait.
 func (w *warp) park(wt wait) {
-	w.paths = append(w.paths, path{w.pc, w.mask, w.fr, w.join, wt})
+	w.paths = append(w.paths, path{pc: w.pc, mask: w.mask, fr: w.fr, join: w.join, wait: wt})
 	w.mask = 0
 	w.stop = stopPath
 }
@@ -242,7 +246,7 @@ func (w *warp) rotate() {
 		if w.paths[i].wait.kind == waitNothing {
 			p := w.paths[i]
 			copy(w.paths[i:], w.paths[i+1:])
-			w.paths[len(w.paths)-1] = path{w.pc, w.mask, w.fr, w.join, wait{}}
+			w.paths[len(w.paths)-1] = path{pc: w.pc, mask: w.mask, fr: w.fr, join: w.join}
 			w.resume(p)
 			return
 		}

@@ -1,0 +1,489 @@
+package vm
+
+import (
+	"fmt"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/ptx"
+)
+
+func init() { decoders["mbarrier"] = (*decoder).mbarrier }
+
+// mbarrier is a barrier object in shared memory. What the machine keeps there
+// is its own affair; programs go through the instructions.
+type mbarrier struct {
+	index    int // numbers the block's mbarriers
+	expected uint32
+	pending  uint32
+	bytes    int64  // transactions still to come
+	phase    uint64 // phases completed
+
+	init      stamp // its initialisation
+	clock     clock // of all that arrived
+	done      clock // of the phases completed
+	completed uint32
+}
+
+// mbarrierOp is what an mbarrier instruction does.
+type mbarrierOp struct {
+	kind   mbarrierKind
+	count  int32 // slot of the count or of the bytes
+	token  int32 // slot of the state token (64 bits), or of the parity
+	parity bool
+	drop   bool
+	expect bool // arrive.expect_tx: count is bytes, one arrival
+	strong order
+	dst    int32 // of 64 bits, or a predicate; -1 is none
+}
+
+type mbarrierKind uint8
+
+const (
+	mbarrierInit mbarrierKind = iota
+	mbarrierInval
+	mbarrierArrive
+	mbarrierExpect
+	mbarrierComplete
+	mbarrierTest
+	mbarrierTry
+)
+
+const maxArrivals = 1<<20 - 1
+
+func (d *decoder) mbarrier() {
+	op := &mbarrierOp{dst: -1, strong: release}
+	what := d.take("init", "inval", "arrive", "arrive_drop", "expect_tx", "complete_tx", "test_wait", "try_wait", "pending_count")
+	if what == "pending_count" {
+		d.pendingCount()
+		return
+	}
+	op.expect = (what == "arrive" || what == "arrive_drop") && d.has("expect_tx")
+	d.has("noComplete")
+	op.parity = d.has("parity")
+	switch d.take("release", "acquire", "relaxed") {
+	case "relaxed":
+		op.strong = relaxed
+	}
+	d.scopeOf(scopeCTA)
+	space := d.space()
+	d.scopeOf(scopeCTA)
+	d.has("b64")
+	ops := d.src.Operands
+	in := d.new(kindControl)
+	in.mbar = op
+	in.ctl = mbarrierControl
+	in.mem = d.newMem(space)
+	in.mem.size = 8
+	d.bind(&op.count, d.constant(class32, 1))
+	next := func() *ptx.Operand {
+		if len(ops) == 0 {
+			d.refuse("want more operands")
+		}
+		o := &ops[0]
+		ops = ops[1:]
+		return o
+	}
+	switch what {
+	case "init":
+		op.kind = mbarrierInit
+		d.memory(in, in.mem, next())
+		d.source(in, &op.count, next(), ptx.U32, exact)
+	case "inval":
+		op.kind = mbarrierInval
+		d.memory(in, in.mem, next())
+	case "arrive", "arrive_drop":
+		op.kind, op.drop = mbarrierArrive, what == "arrive_drop"
+		if ops[0].Kind != ptx.OpAddr {
+			d.destination(in, &op.dst, next(), ptx.B64, exact)
+		}
+		d.memory(in, in.mem, next())
+		if len(ops) > 0 {
+			d.source(in, &op.count, next(), ptx.U32, exact)
+		} else if op.expect {
+			d.refuse("want the bytes to expect")
+		}
+	case "expect_tx", "complete_tx":
+		op.kind = mbarrierExpect
+		if what == "complete_tx" {
+			op.kind = mbarrierComplete
+		}
+		d.memory(in, in.mem, next())
+		d.source(in, &op.count, next(), ptx.U32, exact)
+	case "test_wait", "try_wait":
+		op.kind = mbarrierTest
+		if what == "try_wait" {
+			op.kind = mbarrierTry
+		}
+		if op.strong == release {
+			op.strong = acquire
+		}
+		d.predicateDestination(in, &op.dst, next())
+		d.memory(in, in.mem, next())
+		if op.parity {
+			d.source(in, &op.token, next(), ptx.U32, exact)
+		} else {
+			d.source(in, &op.token, next(), ptx.B64, exact)
+		}
+		if len(ops) > 0 { // a hint how long to wait
+			var hint int32
+			d.source(in, &hint, next(), ptx.U32, exact)
+		}
+	default:
+		d.refuse("want an operation such as .arrive")
+	}
+	if len(ops) > 0 {
+		d.refuse("%d operands too many", len(ops))
+	}
+	d.emit(in)
+}
+
+// pendingCount reads the pending arrivals out of a state token.
+func (d *decoder) pendingCount() {
+	d.has("b64")
+	d.pure(func(a, _, _ uint64) uint64 { return a >> 40 & (1<<20 - 1) }, nil, ptx.U32, ptx.B64)
+}
+
+// token is the state that arrive returns: the phase's number and the arrivals
+// that were pending.
+func (m *mbarrier) token() uint64 { return uint64(m.pending)<<40 | m.phase&(1<<40-1) }
+
+// sharedSlot is the offset in shared memory of an address, which may be
+// generic or of the cluster; false after a report.
+func (w *warp) sharedSlot(in *inst, lane int, addr uint64, size int) (uint32, bool) {
+	if in.mem.space == ptx.SpaceGeneric {
+		addr -= sharedWindow
+	}
+	off := addr - uint64(w.b.sharedBase)
+	n := uint64(len(w.b.shared))
+	if off > n || n-off < uint64(size) {
+		w.faultAt(bench.SharedOutOfBounds, in, lane, &addr, "shared", "shared address %#x, %d bytes: the block has %d bytes from %#x", addr, size, n, w.b.sharedBase)
+		return 0, false
+	}
+	if addr%8 != 0 {
+		w.faultAt(bench.MisalignedAddress, in, lane, &addr, "shared", "shared address %#x: want a multiple of 8", addr)
+		return 0, false
+	}
+	return uint32(off), true
+}
+
+// misuse reports a misused mbarrier.
+func (w *warp) misuse(in *inst, lane int, off uint32, format string, args ...any) {
+	addr := uint64(off) + uint64(w.b.sharedBase)
+	w.faultAt(bench.MbarrierMisuse, in, lane, &addr, "shared", "mbarrier at %#x: "+format, append([]any{addr}, args...)...)
+}
+
+// mbarrierAt finds a live mbarrier; nil after a report.
+func (w *warp) mbarrierAt(in *inst, lane int, off uint32) *mbarrier {
+	m := w.b.mbarriers[off]
+	if m == nil {
+		w.misuse(in, lane, off, "it is not initialised")
+		return nil
+	}
+	if r := w.b.race; r != nil && !r.off && !r.before(m.init, w, lane) {
+		w.misuse(in, lane, off, "nothing orders its initialisation before this")
+		m.init = 0
+	}
+	return m
+}
+
+// mbarrierControl runs an mbarrier instruction.
+func mbarrierControl(w *warp, in *inst) {
+	m := w.condition(in)
+	if m == 0 {
+		w.pc++
+		return
+	}
+	op := in.mbar
+	if w.undefs > 0 {
+		w.checkOperands(in, m)
+	}
+	w.b.counts.mbarriers += popcount(m)
+	var addr lanes64
+	w.addresses(in.mem, &addr)
+	if op.kind == mbarrierTest || op.kind == mbarrierTry {
+		w.mbarrierWait(in, m, &addr)
+		return
+	}
+	arrived := map[*mbarrier]uint32{}
+	for l := m; l != 0; l &= l - 1 {
+		lane := firstLane(l)
+		off, ok := w.sharedSlot(in, lane, addr[lane], 8)
+		if !ok {
+			continue
+		}
+		if b := w.mbarrierLane(in, op, lane, off); b != nil {
+			arrived[b] |= 1 << lane
+		}
+	}
+	w.pc++
+	for l := m; l != 0; l &= l - 1 {
+		lane := firstLane(l)
+		if off := uint32(addr[lane] - w.windowOf(in.mem) - uint64(w.b.sharedBase)); w.b.mbarriers[off] != nil {
+			b := w.b.mbarriers[off]
+			if lanes := arrived[b]; lanes != 0 {
+				delete(arrived, b)
+				w.b.arriveAt(w, b, off, op, lanes)
+			}
+		}
+	}
+}
+
+// windowOf is where an access's shared addresses begin.
+func (w *warp) windowOf(m *memOp) uint64 {
+	if m.space == ptx.SpaceGeneric {
+		return sharedWindow
+	}
+	return 0
+}
+
+// mbarrierLane does what one lane asks for; it returns the barrier where its
+// state may now change the phase.
+func (w *warp) mbarrierLane(in *inst, op *mbarrierOp, lane int, off uint32) *mbarrier {
+	b := w.b
+	n := w.r[op.count][lane]
+	if op.kind == mbarrierInit {
+		w.mbarrierInit(in, lane, off, n)
+		return nil
+	}
+	m := w.mbarrierAt(in, lane, off)
+	if m == nil {
+		return nil
+	}
+	switch op.kind {
+	case mbarrierInval:
+		b.invalidate(w, in, lane, off)
+		return nil
+	case mbarrierExpect:
+		m.bytes += int64(n)
+		return nil
+	case mbarrierComplete:
+		m.bytes -= int64(n)
+		return m
+	}
+	if op.expect {
+		m.bytes += int64(n)
+		n = 1
+	}
+	if op.dst >= 0 {
+		w.q[op.dst][lane] = m.token()
+		if w.u != nil {
+			w.define(w.fr.prog.unified(class64, op.dst), 1<<lane)
+		}
+	}
+	if n > m.pending || n == 0 {
+		w.misuse(in, lane, off, "%d arrivals while %d are pending of %d", n, m.pending, m.expected)
+		n = min(n, m.pending)
+	}
+	if op.drop {
+		if n > m.expected {
+			n = m.expected
+		}
+		m.expected -= n
+	}
+	m.pending -= n
+	return m
+}
+
+func (w *warp) mbarrierInit(in *inst, lane int, off uint32, count uint32) {
+	b := w.b
+	if count == 0 || count > maxArrivals {
+		w.misuse(in, lane, off, "initialised for %d arrivals: want 1 to %d", count, maxArrivals)
+		count = min(max(count, 1), maxArrivals)
+	}
+	for d := -7; d <= 7; d++ {
+		if o := int(off) + d; o >= 0 && b.mbarriers[uint32(o)] != nil {
+			w.misuse(in, lane, off, "initialised again while it is in use")
+			delete(b.mbarriers, uint32(o))
+		}
+	}
+	m := &mbarrier{index: b.mbarrierCount, expected: count, pending: count}
+	b.mbarrierCount++
+	if b.mbarriers == nil {
+		b.mbarriers = map[uint32]*mbarrier{}
+	}
+	b.mbarriers[off] = m
+	if b.undef != nil {
+		b.undef.define(uint64(off), 8)
+	}
+	if r := b.race; r != nil && !r.off {
+		at := side{w: w, in: in, lane: lane, space: ptx.SpaceShared, write: true, id: r.eventFor(w, in, in.mem, 0)}
+		r.sharedLane(&at, uint64(off), 8)
+		m.init = stamp(at.id)<<eventShift | stamp(lane)
+		r.mark(uint64(off), 8, r.newMark(&inFlight{mbarrier: true, lanes: allLanes}), 0)
+	}
+}
+
+// invalidate makes an mbarrier plain memory again.
+func (b *block) invalidate(w *warp, in *inst, lane int, off uint32) {
+	delete(b.mbarriers, off)
+	if r := b.race; r != nil && !r.off {
+		id := r.eventFor(w, in, in.mem, 0)
+		r.unmark(uint64(off), 8, stamp(id)<<eventShift|stamp(lane))
+	}
+	if b.undef != nil {
+		for i := range uint64(8) {
+			b.undef.bytes[uint64(off)+i] = 1
+		}
+	}
+}
+
+// arriveAt lets lanes' arrivals count, and completes the phase if they were
+// the last.
+func (b *block) arriveAt(w *warp, m *mbarrier, off uint32, op *mbarrierOp, lanes uint32) {
+	if r := b.race; r != nil && !r.off && op.kind == mbarrierArrive && op.strong.releases() {
+		m.clock = m.clock.join(r.snapshot(w, lanes))
+		w.clock.tick++
+	}
+	b.settle(m, off)
+}
+
+// settle completes an mbarrier's phase when nothing is pending, and wakes who
+// waits for that.
+func (b *block) settle(m *mbarrier, off uint32) {
+	if m.pending != 0 || m.bytes != 0 {
+		return
+	}
+	m.phase++
+	m.pending = m.expected
+	m.done = m.clock
+	b.timedOut = false
+	b.idle = 0
+	for _, w := range b.warps {
+		for i := range w.paths {
+			if p := &w.paths[i]; p.wait.kind == waitMbarrier {
+				p.wait = wait{}
+			}
+		}
+	}
+}
+
+// mbarrierWait is test_wait and try_wait. try_wait sleeps until a phase
+// completes somewhere.
+func (w *warp) mbarrierWait(in *inst, m uint32, addr *lanes64) {
+	op := in.mbar
+	var yes uint32
+	var blocked *mbarrier
+	var at uint32
+	for l := m; l != 0; l &= l - 1 {
+		lane := firstLane(l)
+		off, ok := w.sharedSlot(in, lane, addr[lane], 8)
+		if !ok {
+			yes |= 1 << lane
+			continue
+		}
+		b := w.mbarrierAt(in, lane, off)
+		if b == nil {
+			yes |= 1 << lane // else the thread would wait for ever
+			continue
+		}
+		over := false
+		if op.parity {
+			over = uint32(b.phase)&1 != w.r[op.token][lane]&1
+		} else {
+			asked := w.q[op.token][lane] & (1<<40 - 1)
+			over = b.phase&(1<<40-1) != asked
+			if ahead := (b.phase - asked) & (1<<40 - 1); ahead > 1 {
+				w.misuse(in, lane, off, "asked for phase %d while phase %d is current: want the current one or the one before", asked, b.phase)
+			}
+		}
+		if !over {
+			blocked, at = b, off
+			continue
+		}
+		yes |= 1 << lane
+		if r := w.b.race; r != nil && !r.off && op.strong.acquires() {
+			r.learn(w, 1<<lane, b.done)
+		}
+	}
+	if yes != m && op.kind == mbarrierTry && !w.gaveUp {
+		w.apartWaiting(in, m, yes, wait{kind: waitMbarrier, in: in, addr: at, phase: uint32(blocked.phase)})
+		if yes == 0 {
+			return
+		}
+		m = yes
+	}
+	w.gaveUp = false
+	if op.dst >= 0 {
+		w.p[op.dst] = w.p[op.dst]&^m | yes&m
+		if w.u != nil {
+			w.define(w.fr.prog.unified(classPred, op.dst), m)
+		}
+	}
+	w.pc++
+	if yes != m {
+		w.lastPoll, w.polledAt = in, w.executed // a test that failed: let others go on
+		w.stop = stopYield
+	}
+}
+
+// apartWaiting lets the lanes of m that have no answer wait at the current
+// instruction; the others, and those that skip it, go on.
+func (w *warp) apartWaiting(in *inst, m, yes uint32, wt wait) {
+	skipped := w.mask &^ m
+	waiting := m &^ yes
+	if yes == 0 && skipped == 0 {
+		w.retry(stopPath)
+		w.park(wt)
+		return
+	}
+	w.paths = append(w.paths, path{pc: w.pc, mask: waiting, fr: w.fr, join: w.join, wait: wt})
+	if yes == 0 {
+		w.mask = skipped
+		w.pc++
+	} else {
+		if skipped != 0 {
+			w.paths = append(w.paths, path{pc: w.pc + 1, mask: skipped, fr: w.fr, join: w.join})
+		}
+		w.mask = yes
+	}
+	w.setMode()
+}
+
+// giveUp answers those who wait for an mbarrier that their time is over; false
+// if nobody waits, or if they were told before and nothing happened since.
+func (b *block) giveUp() bool {
+	if b.timedOut {
+		return false
+	}
+	any := false
+	for _, w := range b.warps {
+		for i := range w.paths {
+			if p := &w.paths[i]; p.wait.kind == waitMbarrier {
+				p.wait = wait{}
+				p.gaveUp = true
+				any = true
+			}
+		}
+	}
+	b.timedOut = any
+	return any
+}
+
+// describe says what an mbarrier lacks.
+func (m *mbarrier) describe() string {
+	s := fmt.Sprintf("%d of %d arrivals are pending", m.pending, m.expected)
+	if m.bytes != 0 {
+		s += fmt.Sprintf(", and %d bytes", m.bytes)
+	}
+	return s
+}
+
+// starved reports waiters for bytes that nothing will bring.
+func (b *block) starved() {
+	for _, w := range b.warps {
+		for i := range w.paths {
+			p := &w.paths[i]
+			if p.wait.kind != waitMbarrier {
+				continue
+			}
+			m := b.mbarriers[p.wait.addr]
+			if m == nil || m.pending != 0 || m.bytes == 0 {
+				continue
+			}
+			current := w.fr
+			w.enter(p.fr)
+			w.misuse(p.wait.in, firstLane(p.mask), p.wait.addr, "no arrival is pending, %d bytes are expected and no copy is in flight", m.bytes)
+			w.enter(current)
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package vm
+
+import (
+	"fmt"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/ptx"
+)
+
+// The asynchronous side of the race detector: what the copy engine and wgmma
+// read and write, and what ordinary writes they can see.
+
+// flight is a read of shared memory that is under way.
+type flight struct {
+	ranges []span
+	from   *ptx.Instruction
+	warp   int
+	lane   int
+}
+
+// span is a range of shared memory, [off, end).
+type span struct{ off, end uint64 }
+
+// againstReads reports a write into memory that is being read.
+func (r *raceState) againstReads(at *side, off uint64, n int) {
+	for _, f := range r.flights {
+		for _, s := range f.ranges {
+			if off < s.end && s.off < off+uint64(n) {
+				r.reportAs(bench.AsyncCopyRace, at, f.from, r.b.id, f.warp, f.lane, "has an asynchronous read of it under way that was not waited for")
+				return
+			}
+		}
+	}
+}
+
+// dropFlight ends a read.
+func (r *raceState) dropFlight(f *flight) {
+	for i, x := range r.flights {
+		if x == f {
+			r.flights = append(r.flights[:i], r.flights[i+1:]...)
+			return
+		}
+	}
+}
+
+// spans are the ranges of shared memory that a copy touches.
+func (b *block) spans(c *bulkCopy) []span {
+	if c.swizzle == 0 {
+		return []span{{c.shared, c.shared + uint64(c.bytes)}}
+	}
+	var list []span
+	for _, row := range c.rows {
+		b.spread(c, row, func(at uint64, _, n int) {
+			if k := len(list); k > 0 && list[k-1].end == at {
+				list[k-1].end = at + uint64(n)
+				return
+			}
+			list = append(list, span{at, at + uint64(n)})
+		})
+	}
+	return list
+}
+
+// bulkWriting marks the destination of a load that was issued.
+func (r *raceState) bulkWriting(c *bulkCopy) {
+	c.mark = r.newMark(&inFlight{bulk: c, from: c.from, warp: c.w.index})
+	c.marked = true
+	at := side{w: c.w, in: c.in, lane: c.lane, space: ptx.SpaceShared, write: true, id: r.eventFor(c.w, c.in, c.op.shared, eventAsync)}
+	for _, s := range r.b.spans(c) {
+		r.claim(&at, s.off, int(s.end-s.off))
+		r.mark(s.off, int(s.end-s.off), c.mark, c.lane)
+	}
+}
+
+// markBulk marks a load's destination again.
+func (b *block) markBulk(c *bulkCopy) {
+	for _, s := range b.spans(c) {
+		b.race.mark(s.off, int(s.end-s.off), c.mark, c.lane)
+	}
+}
+
+// bulkWritten turns the marks of a load that has landed into writes that those
+// know who wait for its mbarrier.
+func (r *raceState) bulkWritten(c *bulkCopy, m *mbarrier) {
+	if !c.marked {
+		return
+	}
+	id := r.newEvent(c.w, c.from, eventAsync, 0, 1<<c.lane)
+	if m != nil {
+		m.completed++
+		agent := len(r.b.warps) + 1 + m.index
+		e := &r.events[id]
+		e.agent, e.tick = uint16(agent), m.completed
+		know := make(vclock, agent+1)
+		know[agent].all = m.completed
+		m.clock = m.clock.join(clock{{block: r.b.order, v: know}})
+	}
+	for _, s := range r.b.spans(c) {
+		r.unmark(s.off, int(s.end-s.off), stamp(id)<<eventShift|stamp(c.lane))
+	}
+	r.dropMark(c.mark)
+}
+
+// bulkReading notes that a store begins to read shared memory.
+func (r *raceState) bulkReading(c *bulkCopy) {
+	c.reading = &flight{ranges: r.b.spans(c), from: c.from, warp: c.w.index, lane: c.lane}
+	at := side{w: c.w, in: c.in, lane: c.lane, space: ptx.SpaceShared, id: r.eventFor(c.w, c.in, c.op.shared, eventAsync)}
+	r.asyncRead(&at, c.reading.ranges)
+	r.flights = append(r.flights, c.reading)
+}
+
+// asyncRead notes an asynchronous read of ranges, ordered as what the issuing
+// lane does, and reports writes that it can't see for lack of a proxy fence.
+func (r *raceState) asyncRead(at *side, ranges []span) {
+	blamed := false
+	for _, s := range ranges {
+		cells := r.cells(s.off, int(s.end-s.off))
+		for j := range cells {
+			c := &cells[j]
+			at.addr = s.off + uint64(j)<<r.grain + uint64(r.b.sharedBase)
+			if !blamed && r.hidden(c.w, at) {
+				blamed = true
+				e := &r.events[c.w.event()]
+				r.reportAs(bench.MissingProxyFence, at, e.src, r.b.id, int(e.warp), c.w.lane(),
+					"wrote it the ordinary way, and no fence.proxy.async makes that visible to the asynchronous read")
+			}
+			r.read(c, at)
+		}
+	}
+}
+
+// hidden says whether a write is ordered before an asynchronous read and yet
+// invisible to it.
+func (r *raceState) hidden(w stamp, at *side) bool {
+	if w == 0 || w&specialStamp != 0 {
+		return false
+	}
+	e := &r.events[w.event()]
+	if e.flags&eventAsync != 0 || e.tick == 0 {
+		return false
+	}
+	lane := w.lane()
+	return !r.proxied.knows(int(e.warp), lane, e.tick) && !at.w.clock.proxy[at.lane].knows(int(e.warp), lane, e.tick) && r.before(w, at.w, at.lane)
+}
+
+// bulkRead ends a store's read: from now on it counts as the issuing thread's.
+func (r *raceState) bulkRead(c *bulkCopy) {
+	if c.reading == nil {
+		return
+	}
+	r.dropFlight(c.reading)
+	id := r.newEvent(c.w, c.from, eventAsync, 0, 1<<c.lane)
+	at := side{w: c.w, in: c.in, lane: c.lane, space: ptx.SpaceShared, id: id}
+	for _, s := range c.reading.ranges {
+		cells := r.cells(s.off, int(s.end-s.off))
+		for j := range cells {
+			if cells[j].w&specialStamp == 0 {
+				r.read(&cells[j], &at)
+			}
+		}
+	}
+	c.reading = nil
+}
+
+// proxyFence makes all that lanes know of visible to the async proxy.
+func (r *raceState) proxyFence(w *warp, f *fenceOp, lanes uint32) {
+	if f.proxy != "async" {
+		return
+	}
+	r.proxies = true
+	for l := lanes; l != 0; l &= l - 1 {
+		i := firstLane(l)
+		all := r.snapshot(w, 1<<i).of(r.b.order)
+		w.clock.proxy[i] = w.clock.proxy[i].join(all)
+	}
+	w.clock.any = true
+	w.clock.tick++
+}
+
+func (s span) String() string { return fmt.Sprintf("[%#x, %#x)", s.off, s.end) }
