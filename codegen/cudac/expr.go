@@ -211,31 +211,7 @@ func (p *printer) operation(in *simt.Instr) (e expression, ok bool) {
 
 func isF(t simt.Type) bool { return t == simt.F32 || t == simt.F64 }
 
-func symbol(op simt.Op) string {
-	switch op {
-	case simt.OpAdd:
-		return "+"
-	case simt.OpSub:
-		return "-"
-	case simt.OpMul:
-		return "*"
-	case simt.OpDiv, simt.OpDivU:
-		return "/"
-	case simt.OpRem, simt.OpRemU:
-		return "%"
-	case simt.OpAnd:
-		return "&"
-	case simt.OpOr:
-		return "|"
-	case simt.OpXor:
-		return "^"
-	case simt.OpShl:
-		return "<<"
-	case simt.OpShr, simt.OpShrU:
-		return ">>"
-	}
-	return op.String()
-}
+func symbol(op simt.Op) string { return op.Info().C }
 
 // unsignedBinary prints shifts and unsigned divisions.
 func (p *printer) unsignedBinary(in *simt.Instr) (expression, bool) {
@@ -371,43 +347,30 @@ func (p *printer) function(in *simt.Instr) (expression, bool) {
 	if in.Flags != 0 {
 		return expression{}, false
 	}
-	name, as := "", p.unsigned
-	f32, f64, i32 := in.Type == simt.F32, in.Type == simt.F64, in.Type == simt.I32
+	name, as := in.Op.Info().C, p.unsigned
 	switch in.Op {
 	case simt.OpMin, simt.OpMax:
-		name = in.Op.String()
-		switch {
-		case f32:
-			name = "f" + name + "f"
-		case f64:
+		if isF(in.Type) {
 			name = "f" + name
-		case in.Type.IsInt():
-			as = p.integer
-		default:
-			return expression{}, false
 		}
-	case simt.OpMinU, simt.OpMaxU:
-		name = strings.TrimSuffix(in.Op.String(), "u")
-	case simt.OpFma:
-		name = map[bool]string{true: "fmaf", false: "fma"}[f32]
-		if !f32 && !f64 {
-			return expression{}, false
+		as = p.integer
+	case simt.OpMulHi:
+		as = p.integer
+		fallthrough
+	case simt.OpMulHiU:
+		if in.Type == simt.I64 {
+			name = strings.Replace(name, "mul", "mul64", 1)
 		}
 	case simt.OpAbs:
-		if !f32 {
+		if in.Type.IsInt() {
 			return expression{}, false
 		}
-		name = "fabsf"
-	case simt.OpMulHi:
-		name, as = "__mulhi", p.integer
-		if !i32 {
-			name = "__mul64hi"
-		}
-	case simt.OpMulHiU:
-		name = "__umulhi"
-		if !i32 {
-			name = "__umul64hi"
-		}
+	}
+	switch {
+	case in.Type == simt.F32:
+		name += "f"
+	case in.Type.IsFloat() && in.Type != simt.F64:
+		return expression{}, false
 	}
 	var args []string
 	for _, x := range in.Args {

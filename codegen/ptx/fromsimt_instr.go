@@ -238,7 +238,7 @@ func (e *emitter) forLoop(in *simt.Instr) {
 	uniform := e.uniform[lo.ID] && e.uniform[hi.ID] && e.uniform[step.ID]
 	e.copies(edges.Enter)
 	start, end := e.label(), e.label()
-	enters := in.Has(simt.Once) || lo.IsConst() && hi.IsConst() && lo.Int() < hi.Int()
+	enters := lo.IsConst() && hi.IsConst() && lo.Int() < hi.Int()
 	if !enters {
 		e.jump(end, e.setp("ge", e.reg(i), e.value(hi)), false, uniform)
 	}

@@ -47,12 +47,11 @@ const (
 	NCtaZ
 	LaneID
 	ClusterCtaRank
-	Clock
 	numSpecials
 )
 
 var specialNames = [numSpecials]string{
-	"tid.x", "ctaid.x", "ctaid.y", "ctaid.z", "nctaid.x", "nctaid.y", "nctaid.z", "laneid", "cluster_ctarank", "clock",
+	"tid.x", "ctaid.x", "ctaid.y", "ctaid.z", "nctaid.x", "nctaid.y", "nctaid.z", "laneid", "cluster_ctarank",
 }
 
 func (s Special) String() string { return specialNames[s] }

@@ -207,7 +207,7 @@ func (d *dumper) attrs(in *Instr) {
 	d.flags(in)
 }
 
-var flagNames = []string{"ftz", "approx", "sat", "nan", "trans", "unsigned", "volatile", "once", "relu"}
+var flagNames = []string{"ftz", "approx", "nan", "trans", "unsigned", "volatile"}
 
 func (d *dumper) flags(in *Instr) {
 	for i, name := range flagNames {

@@ -99,13 +99,10 @@ type Flags uint16
 const (
 	FTZ      Flags = 1 << iota // subnormals count as zero
 	Approx                     // the fast, approximate form
-	Sat                        // saturate: integers to the range, floats to [0, 1]
 	NaN                        // min and max give NaN if an operand is NaN
 	Trans                      // transposed (ldmatrix, stmatrix)
 	Unsigned                   // conversion from or to an unsigned integer
 	Volatile                   // memory is shared with other threads beyond barriers
-	Once                       // For: runs at least once
-	Relu                       // conversion clamps negatives to zero
 )
 
 // Result is the instruction's only result.

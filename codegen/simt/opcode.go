@@ -20,8 +20,8 @@ func (t Type) suffix(kind byte) string {
 // Opcode is the instruction's whole PTX opcode, such as "ld.global.nc.v4.b32".
 // A row's template is copied with these marks replaced: $s $u $b the type as
 // signed, unsigned or bits; $1s $1u $1j the first operand's; $r ".rn" for
-// floats, $l ".lo" or ".rn", $q and $d ".approx" or ".rn", $z ".ftz", $x
-// ".sat", $n ".NaN", $e ".relu"; $m the rounding mode, $v the same where a
+// floats, $l ".lo" or ".rn", $q and $d ".approx" or ".rn", $z ".ftz", $n
+// ".NaN"; $m the rounding mode, $v the same where a
 // conversion needs one; $c and $k a comparison and its type; $j an integer
 // with the sign of the flags; $8 an 8-bit float format; $h $V $o $a $S the
 // modes of shuffles, votes, reductions and fences.
@@ -111,12 +111,8 @@ func (in *Instr) mark(m byte) string {
 		}
 	case 'z':
 		return in.when(FTZ, ".ftz")
-	case 'x':
-		return in.when(Sat, ".sat")
 	case 'n':
 		return in.when(NaN, ".NaN")
-	case 'e':
-		return in.when(Relu, ".relu")
 	case 'm':
 		return in.Round.String()
 	case 'v':

@@ -7,7 +7,7 @@ func Uniform(k *Kernel) []bool {
 	for _, v := range k.Inputs {
 		if v.Def.Op == OpSpecial {
 			switch v.Def.Special {
-			case TidX, LaneID, Clock:
+			case TidX, LaneID:
 				u.varies[v.ID] = true
 			}
 		}
