@@ -29,10 +29,7 @@ func cases(t testing.TB) []string {
 
 // refused are the cases with instructions that the virtual machine does not
 // have yet. It must say so when it loads them.
-var refused = map[string]bool{
-	"attention_fp16_causal_sm90": true, "matmul_f16_sm90": true,
-	"tma_matmul_f16_sm90": true, "tma_matmul_f16_ws_sm90": true,
-}
+var refused = map[string]bool{}
 
 func runCase(t testing.TB, file string, opt vm.Options) *bench.Result {
 	t.Helper()

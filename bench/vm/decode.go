@@ -22,6 +22,8 @@ type decoder struct {
 	regs            []int32 // value of each PTX register; -1 where not met yet
 	consts          map[constant]int32
 	tensorReduction string
+	wgmmaRegs       []int32 // values that wgmma writes when it lands
+	wgmmaWaits      []*inst
 	cc              int32 // the carry register's value; -1 where nothing uses it
 	binds           []bind
 

@@ -109,7 +109,7 @@ func (b *block) start(order int64) {
 		w.enter(w.base)
 		w.async.reset()
 		w.meetings, w.lastPoll, w.gaveUp = w.meetings[:0], nil, false
-		w.bulk = [warpSize]*bulkLane{}
+		w.bulk, w.wg = [warpSize]*bulkLane{}, wgmmaGroups{}
 		w.setMode()
 	}
 	b.counts.blocks++

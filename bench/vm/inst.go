@@ -51,6 +51,7 @@ type inst struct {
 	atom  *atomOp
 	fence *fenceOp
 	mbar  *mbarrierOp
+	wg    *wgmmaOp
 	bulk  *bulkOp
 	call  *callSite
 

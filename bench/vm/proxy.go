@@ -2,6 +2,7 @@ package vm
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/ptx"
@@ -12,7 +13,7 @@ import (
 
 // flight is a read of shared memory that is under way.
 type flight struct {
-	ranges []span
+	ranges []span // sorted
 	from   *ptx.Instruction
 	warp   int
 	lane   int
@@ -24,6 +25,9 @@ type span struct{ off, end uint64 }
 // againstReads reports a write into memory that is being read.
 func (r *raceState) againstReads(at *side, off uint64, n int) {
 	for _, f := range r.flights {
+		if k := len(f.ranges); k == 0 || f.ranges[k-1].end <= off || off+uint64(n) <= f.ranges[0].off {
+			continue
+		}
 		for _, s := range f.ranges {
 			if off < s.end && s.off < off+uint64(n) {
 				r.reportAs(bench.AsyncCopyRace, at, f.from, r.b.id, f.warp, f.lane, "has an asynchronous read of it under way that was not waited for")
@@ -58,6 +62,7 @@ func (b *block) spans(c *bulkCopy) []span {
 			list = append(list, span{at, at + uint64(n)})
 		})
 	}
+	slices.SortFunc(list, func(a, b span) int { return int(int64(a.off) - int64(b.off)) })
 	return list
 }
 

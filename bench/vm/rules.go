@@ -33,6 +33,7 @@ const (
 	ruleLoadMatrix
 	ruleStoreMatrix
 	ruleAsyncCopy
+	ruleWgmma
 	numRules
 )
 
@@ -65,6 +66,7 @@ func init() {
 		ruleLoadMatrix:  undefinedLoad,
 		ruleStoreMatrix: undefinedStoreMatrix,
 		ruleAsyncCopy:   undefinedAsyncCopy,
+		ruleWgmma:       undefinedWgmma,
 	}
 }
 
@@ -447,6 +449,25 @@ func undefinedStoreMatrix(w *warp, in *inst, m uint32) {
 func undefinedAsyncCopy(w *warp, in *inst, m uint32) {
 	for _, s := range in.uses {
 		w.checkLanes(in, s, m, "as an address or size of a copy")
+	}
+	w.plain(in)
+}
+
+// undefinedWgmma reports descriptors and undefined values of A in registers;
+// accumulators in flight are its own affair.
+func undefinedWgmma(w *warp, in *inst, m uint32) {
+	op := in.wg
+	p := w.fr.prog
+	w.checkLanes(in, p.unified(class64, op.descB), m, "as a matrix descriptor")
+	if op.aRegs {
+		for _, s := range op.a {
+			w.checkLanes(in, p.unified(class32, s), m, "by a matrix instruction")
+		}
+	} else {
+		w.checkLanes(in, p.unified(class64, op.descA), m, "as a matrix descriptor")
+	}
+	if op.scaled {
+		w.checkLanes(in, p.unified(classPred, op.scaleD), m, "as a condition")
 	}
 	w.plain(in)
 }

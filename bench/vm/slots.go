@@ -106,7 +106,10 @@ func (d *decoder) finish() {
 	}
 	d.reconvergence(g)
 	live := g.liveValues(d.insts, len(d.values))
-	slot := d.assignSlots(g, live)
+	slot := d.assignSlots(g, d.keepAccumulators(g, live))
+	for _, in := range d.wgmmaWaits {
+		in.uses = in.uses[:len(in.uses)-len(d.wgmmaRegs)]
+	}
 	for _, b := range d.binds {
 		*b.field = slot[b.value]
 	}
@@ -147,6 +150,19 @@ func (d *decoder) finish() {
 			}
 		})
 	}
+}
+
+// keepAccumulators makes the registers that wgmma writes live until the waits
+// at which it may do so.
+func (d *decoder) keepAccumulators(g *graph, live *liveness) *liveness {
+	if len(d.wgmmaWaits) == 0 {
+		d.wgmmaRegs = nil
+		return live
+	}
+	for _, in := range d.wgmmaWaits {
+		in.uses = append(in.uses, d.wgmmaRegs...)
+	}
+	return g.liveValues(d.insts, len(d.values))
 }
 
 // keepLive notes what is live where a block starts.

@@ -30,6 +30,8 @@ type warp struct {
 	paths    []path // that are not current
 	meetings []*meeting
 	bulk     [warpSize]*bulkLane
+	wg       wgmmaGroups
+	wide     *wideTiles
 	gaveUp   bool // the path was told that its time at an mbarrier is over
 	undefs   int  // registers with undefined lanes in the current frame
 

@@ -1,0 +1,537 @@
+package vm
+
+import (
+	"fmt"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/ptx"
+)
+
+func init() {
+	decoders["wgmma"] = (*decoder).wgmma
+	decoders["setmaxnreg"] = func(d *decoder) {
+		d.take("inc", "dec")
+		d.has("sync")
+		d.has("aligned")
+		d.typ()
+		ops := d.operands(1, 1)
+		if n := d.integer(&ops[0]); n < 24 || n > 256 || n%8 != 0 {
+			d.refuse("%d registers: want a multiple of 8 from 24 to 256", n)
+		}
+		in := d.new(kindMasked)
+		in.fn[modeFull] = func(w *warp, in *inst) { w.together(in) }
+		d.emit(in)
+	}
+	decoders["griddepcontrol"] = func(d *decoder) {
+		// Grids run one after the other: what a grid depends on is over.
+		d.take("wait", "launch_dependents")
+		d.operands(0, 0)
+		d.nothing()
+	}
+}
+
+// wgmmaOp is an asynchronous matrix instruction of a warpgroup. Each of its
+// four warps computes 16 of the 64 rows.
+type wgmmaOp struct {
+	mmaOp
+	aRegs          bool
+	negate         bool
+	transA, transB bool
+	scaled         bool  // scaleD says whether D is added to, otherwise keep does
+	scaleD         int32 // slot of the predicate
+	keep           bool
+	descA, descB   int32
+}
+
+// wgmmaFlight is an instruction that was issued and has not landed.
+type wgmmaFlight struct {
+	in     *inst
+	fr     *frame
+	a, b   uint64 // descriptors
+	regs   [4]lanes32
+	keep   bool
+	landed bool
+	read   *flight
+}
+
+// wgmmaGroups are a warp's instructions in flight.
+type wgmmaGroups struct {
+	open   []*wgmmaFlight
+	groups [][]*wgmmaFlight
+}
+
+func (d *decoder) wgmma() {
+	switch {
+	case d.has("fence"):
+		d.aligned()
+		d.operands(0, 0)
+		in := d.new(kindMasked)
+		in.fn[modeFull] = func(w *warp, in *inst) { w.together(in) }
+		d.emit(in)
+		d.p.counter[d.src.PC] = countFence
+	case d.has("commit_group"):
+		d.aligned()
+		d.operands(0, 0)
+		in := d.new(kindMasked)
+		in.fn[modeFull] = func(w *warp, in *inst) {
+			if w.together(in) {
+				w.wg.groups = append(w.wg.groups, w.wg.open)
+				w.wg.open = nil
+			}
+		}
+		d.emit(in)
+	case d.has("wait_group"):
+		d.aligned()
+		ops := d.operands(1, 1)
+		in := d.new(kindMasked)
+		in.imm = uint64(d.integer(&ops[0]))
+		in.fn[modeFull] = func(w *warp, in *inst) { w.wgmmaWait(in) }
+		d.wgmmaWaits = append(d.wgmmaWaits, in)
+		d.emit(in)
+	case d.has("mma_async"):
+		d.wgmmaIssue()
+	default:
+		d.refuse("the virtual machine does not execute it")
+	}
+}
+
+func (d *decoder) aligned() {
+	if !d.has("sync") || !d.has("aligned") {
+		d.refuse("want .sync.aligned")
+	}
+}
+
+func (d *decoder) wgmmaIssue() {
+	d.aligned()
+	op := &wgmmaOp{keep: true}
+	shape := ""
+	for i, w := range d.words {
+		var m, n, k int
+		if c, _ := fmt.Sscanf(w, "m%dn%dk%d", &m, &n, &k); c == 3 && !d.used[i] {
+			d.used[i] = true
+			op.m, op.n, op.k, shape = m, n, k, w
+		}
+	}
+	op.sat = d.has("satfinite")
+	op.dt, op.at, op.bt = d.typ(), d.typ(), d.typ()
+	op.ct = op.dt
+	op.checkWgmma(d)
+	ops := d.src.Operands
+	in := d.new(kindMasked)
+	in.wg = op
+	in.rule = ruleWgmma
+	if len(ops) < 4 {
+		d.refuse("%d operands: want at least 4", len(ops))
+	}
+	per := 4
+	if op.dt == ptx.F16 {
+		per = 2
+	}
+	acc := elements(&ops[0])
+	if want := op.n / 8 * per; len(acc) != want {
+		d.refuse("%d accumulators: want %d", len(acc), want)
+	}
+	op.d = make([]int32, len(acc))
+	for i := range acc {
+		d.destination(in, &op.d[i], &acc[i], ptx.B32, exact)
+		v := in.defs[len(in.defs)-1]
+		d.wgmmaRegs = append(d.wgmmaRegs, v)
+	}
+	if ops[1].Kind == ptx.OpVector {
+		op.aRegs = true
+		e := elements(&ops[1])
+		if len(e) != 4 {
+			d.refuse("%d registers of A: want 4", len(e))
+		}
+		op.a = make([]int32, 4)
+		for i := range e {
+			d.source(in, &op.a[i], &e[i], ptx.B32, exact)
+		}
+	} else {
+		d.source(in, &op.descA, &ops[1], ptx.B64, exact)
+	}
+	d.source(in, &op.descB, &ops[2], ptx.B64, exact)
+	if ops[3].Kind == ptx.OpImm {
+		op.keep = ops[3].Value != 0
+	} else {
+		in.neg = d.predicate(in, &op.scaleD, &ops[3])
+		op.scaled = true
+	}
+	d.wgmmaScales(op, ops[4:])
+	if op.scaled || op.keep { // D is read as well
+		for i := range acc {
+			in.uses = append(in.uses, d.register(&acc[i]))
+		}
+	}
+	in.fn[modeFull] = issueWgmma
+	d.emit(in)
+	d.p.tensor[d.src.PC] = bench.TensorCount{
+		Kind: "wgmma", Shape: shape, A: op.at.String(), B: op.bt.String(), Accumulator: op.dt.String(), Operations: 2 * int64(op.m*op.n*op.k),
+	}
+}
+
+// wgmmaScales reads the constants that negate and transpose operands.
+func (d *decoder) wgmmaScales(op *wgmmaOp, ops []ptx.Operand) {
+	if op.dt == ptx.S32 {
+		if len(ops) != 0 {
+			d.refuse("%d operands too many", len(ops))
+		}
+		return
+	}
+	half := op.at == ptx.F16 || op.at == ptx.BF16
+	want := 2
+	if half {
+		want = 4
+		if op.aRegs {
+			want = 3
+		}
+	}
+	if len(ops) != want {
+		d.refuse("%d constants after scale-d: want %d", len(ops), want)
+	}
+	v := make([]int64, len(ops))
+	for i := range ops {
+		v[i] = d.integer(&ops[i])
+		if i < 2 && v[i] != 1 && v[i] != -1 || i >= 2 && v[i] != 0 && v[i] != 1 {
+			d.refuse("constant %d: want a scale of 1 or -1, then 0 or 1 to transpose", v[i])
+		}
+	}
+	op.negate = v[0]*v[1] < 0
+	if half {
+		op.transB = v[len(v)-1] == 1
+		op.transA = !op.aRegs && v[2] == 1
+	}
+}
+
+func (op *wgmmaOp) checkWgmma(d *decoder) {
+	floatAcc := op.dt == ptx.F32 || op.dt == ptx.F16
+	k, ok := 0, false
+	switch op.at {
+	case ptx.F16:
+		k, ok = 16, op.bt == ptx.F16 && floatAcc
+	case ptx.BF16:
+		k, ok = 16, op.bt == ptx.BF16 && op.dt == ptx.F32
+	case ptx.TF32:
+		k, ok = 8, op.bt == ptx.TF32 && op.dt == ptx.F32
+	case ptx.E4M3, ptx.E5M2:
+		k, ok = 32, (op.bt == ptx.E4M3 || op.bt == ptx.E5M2) && floatAcc
+	case ptx.S8, ptx.U8:
+		k, ok = 32, (op.bt == ptx.S8 || op.bt == ptx.U8) && op.dt == ptx.S32
+	}
+	if !ok || op.m != 64 || op.k != k || op.n < 8 || op.n > 256 || op.n%8 != 0 {
+		d.refuse("the virtual machine does not have m%dn%dk%d of .%s and .%s into .%s", op.m, op.n, op.k, op.at, op.bt, op.dt)
+	}
+	op.per = perRegister(op.at)
+}
+
+// issueWgmma puts an instruction in flight.
+func issueWgmma(w *warp, in *inst) {
+	if !w.together(in) {
+		return
+	}
+	op := in.wg
+	f := &wgmmaFlight{in: in, fr: w.fr, keep: op.keep}
+	if op.scaled {
+		f.keep = (w.p[op.scaleD]^in.neg)&1 != 0
+	}
+	if op.aRegs {
+		for i, s := range op.a {
+			f.regs[i] = w.r[s]
+		}
+	} else {
+		f.a = w.q[op.descA][0]
+	}
+	f.b = w.q[op.descB][0]
+	w.watchWgmma(f)
+	w.wg.open = append(w.wg.open, f)
+	if w.b.landsEarly() {
+		for _, g := range w.wg.groups {
+			w.landWgmma(g)
+		}
+		w.landWgmma(w.wg.open)
+	}
+}
+
+// wgmmaWait lets all but the latest groups land.
+func (w *warp) wgmmaWait(in *inst) {
+	if !w.together(in) {
+		return
+	}
+	g := &w.wg
+	n := max(len(g.groups)-int(in.imm), 0)
+	for _, list := range g.groups[:n] {
+		w.landWgmma(list)
+		for _, f := range list {
+			w.wgmmaDone(f)
+		}
+	}
+	g.groups = g.groups[n:]
+}
+
+// landWgmma computes instructions, in order.
+func (w *warp) landWgmma(list []*wgmmaFlight) {
+	for _, f := range list {
+		if !f.landed {
+			f.landed = true
+			w.computeWgmma(f)
+		}
+	}
+}
+
+// descriptor is a matrix in shared memory. PTX ISA 9.7.15.5.1.
+type descriptor struct {
+	start, leading, stride uint64 // bytes
+	swizzle                int    // bytes: 0, 32, 64, 128
+}
+
+func decodeDescriptor(v uint64) descriptor {
+	return descriptor{
+		start: v & 0x3fff << 4, leading: v >> 16 & 0x3fff << 4, stride: v >> 32 & 0x3fff << 4,
+		swizzle: []int{0, 128, 64, 32}[v>>62],
+	}
+}
+
+// chunk is the address of 16 bytes of the matrix: chunk number c along the
+// contiguous dimension, at index i of the other. contiguous K is the plain
+// order, otherwise the operand is transposed.
+func (d *descriptor) chunk(c, i int, transposed bool) uint64 {
+	s := uint64(1)
+	if d.swizzle > 0 {
+		s = uint64(d.swizzle / 16)
+	}
+	row, block := uint64(i%8)*16*s, uint64(i/8)
+	a := d.start + row
+	switch {
+	case !transposed && d.swizzle == 0:
+		a += block*d.stride + uint64(c)*d.leading
+	case !transposed:
+		a += block*d.stride + uint64(c)*16
+	case d.swizzle == 0:
+		a += uint64(c)*d.stride + block*d.leading
+	default:
+		a += block*d.stride + uint64(c)%s*16 + uint64(c)/s*d.leading
+	}
+	return swizzled(a, d.swizzle)
+}
+
+// chunks calls f for the chunks of an operand's part: rows [first, first+n) of
+// A, or of B transposed, over all of k. row and k are of the chunk's first
+// element; its others follow along k, or along rows where transposed.
+func (op *wgmmaOp) chunks(d *descriptor, first, n int, transposed bool, f func(addr uint64, row, k int)) {
+	per := 16 * 8 / elementBits(op.at) // elements of a chunk
+	if !transposed {
+		for row := first; row < first+n; row++ {
+			for k := 0; k < op.k; k += per {
+				f(d.chunk(k/per, row, false), row, k)
+			}
+		}
+		return
+	}
+	for row := first; row < first+n; row += per {
+		for k := range op.k {
+			f(d.chunk(row/per, k, true), row, k)
+		}
+	}
+}
+
+func elementBits(t ptx.Type) int {
+	if t == ptx.TF32 {
+		return 32
+	}
+	return t.Bits()
+}
+
+// wideTiles is a warp's room for the operands of wgmma.
+type wideTiles struct {
+	a   [tileM * maxTileK]float32
+	b   [256 / tileN][tileM * maxTileK]float32 // panels of 8 columns
+	bad struct {
+		any  bool
+		rows [tileM]uint32 // origins of undefined values, 0 is none
+		cols [256]uint32
+	}
+}
+
+// computeWgmma multiplies for the warp's rows.
+func (w *warp) computeWgmma(f *wgmmaFlight) {
+	op := f.in.wg
+	if w.wide == nil {
+		w.wide = new(wideTiles)
+	}
+	t := w.wide
+	t.bad.any = false
+	current := w.fr
+	if current != f.fr {
+		w.enter(f.fr)
+		defer w.enter(current)
+	}
+	w.wgmmaA(f, t)
+	w.wgmmaB(f, t)
+	per := len(op.d) / (op.n / tileN)
+	c := &w.scratch().c
+	for p := range op.n / tileN {
+		regs := op.d[p*per : (p+1)*per]
+		switch {
+		case !f.keep || op.dt == ptx.S32:
+			*c = [tileM][tileN]float32{}
+		default:
+			w.readAccumulator(c, regs, op.dt)
+		}
+		multiply(c, &t.a, &t.b[p], tileM, op.k)
+		if op.dt == ptx.S32 {
+			w.addInteger(c, regs, f.keep, op.sat)
+		} else {
+			w.writeAccumulator(c, regs, op.dt)
+		}
+	}
+	w.wgmmaDefined(f, t, per)
+}
+
+// addInteger adds sums to s32 accumulators.
+func (w *warp) addInteger(c *[tileM][tileN]float32, regs []int32, keep, sat bool) {
+	for i, s := range regs {
+		d := &w.r[s]
+		row, col := 8*(i>>1), i&1
+		for lane := range d {
+			sum := int64(c[row+lane>>2][2*(lane&3)+col])
+			if keep {
+				sum += int64(int32(d[lane]))
+			}
+			if sat {
+				sum = int64(int32(uint32(clamp32(sum))))
+			}
+			d[lane] = uint32(sum)
+		}
+	}
+}
+
+// wgmmaA decodes the warp's 16 rows of A.
+func (w *warp) wgmmaA(f *wgmmaFlight, t *wideTiles) {
+	op := f.in.wg
+	if op.aRegs {
+		tile := decodedTile{}
+		tile.raw = f.regs
+		decodeA(&tile, 4, op.at, op.k)
+		t.a = tile.v
+	} else {
+		first := 16 * (w.index & 3)
+		desc := decodeDescriptor(f.a)
+		var e [16]float32
+		op.chunks(&desc, first, tileM, op.transA, func(addr uint64, row, k int) {
+			n := w.chunkAt(f, addr, &e, op.at)
+			if op.transA {
+				for i := range n {
+					t.a[(row-first+i)*op.k+k] = e[i]
+				}
+			} else {
+				copy(t.a[(row-first)*op.k+k:], e[:n])
+			}
+			w.chunkUndefined(f, t, addr, row-first, n, op.transA, t.bad.rows[:])
+		})
+	}
+	if op.negate {
+		for i := range t.a[:tileM*op.k] {
+			t.a[i] = -t.a[i]
+		}
+	}
+}
+
+// wgmmaB decodes B, panel by panel.
+func (w *warp) wgmmaB(f *wgmmaFlight, t *wideTiles) {
+	op := f.in.wg
+	desc := decodeDescriptor(f.b)
+	var e [16]float32
+	op.chunks(&desc, 0, op.n, op.transB, func(addr uint64, col, k int) {
+		n := w.chunkAt(f, addr, &e, op.bt)
+		if op.transB {
+			for i := range n {
+				c := col + i
+				t.b[c/tileN][k*tileN+c%tileN] = e[i]
+			}
+		} else {
+			p := &t.b[col/tileN]
+			for i := range n {
+				p[(k+i)*tileN+col%tileN] = e[i]
+			}
+		}
+		w.chunkUndefined(f, t, addr, col, n, op.transB, t.bad.cols[:])
+	})
+}
+
+// chunkAt decodes 16 bytes of shared memory.
+func (w *warp) chunkAt(f *wgmmaFlight, addr uint64, e *[16]float32, t ptx.Type) int {
+	off := addr - uint64(w.b.sharedBase)
+	n := 128 / elementBits(t)
+	if size := uint64(len(w.b.shared)); off > size || size-off < 16 {
+		w.faultAt(bench.BadDescriptor, f.in, 0, &addr, "shared", "the matrix reaches shared address %#x: the block has %d bytes from %#x", addr, size, w.b.sharedBase)
+		*e = [16]float32{}
+		return n
+	}
+	p := w.b.shared[off:][:16]
+	var part [8]float32
+	per := perRegister(t)
+	for i := range 4 {
+		expand(&part, *at[uint32](p[4*i:]), t)
+		copy(e[i*per:], part[:per])
+	}
+	return n
+}
+
+// chunkUndefined notes rows or columns that were read from bytes never written.
+func (w *warp) chunkUndefined(f *wgmmaFlight, t *wideTiles, addr uint64, index, n int, along bool, out []uint32) {
+	u := w.b.undef
+	off := addr - uint64(w.b.sharedBase)
+	if u == nil || off+16 > uint64(len(w.b.shared)) || !u.any(off, 16) {
+		return
+	}
+	if !t.bad.any {
+		t.bad.any = true
+		clear(t.bad.rows[:])
+		clear(t.bad.cols[:])
+	}
+	from := w.b.addOrigin(origin{class: bench.UninitialisedSharedRead, src: w.sourceIn(f.fr, f.in), space: ptx.SpaceShared, addr: addr, size: 16, warp: w.index})
+	if !along {
+		out[index] = from
+		return
+	}
+	size := 16 / n
+	for i := range n {
+		if u.bits(off+uint64(i*size), size) != 0 {
+			out[index+i] = from
+		}
+	}
+}
+
+// wgmmaDefined says which accumulators are defined after an instruction.
+func (w *warp) wgmmaDefined(f *wgmmaFlight, t *wideTiles, per int) {
+	if w.u == nil {
+		return
+	}
+	op := f.in.wg
+	p := w.fr.prog
+	for i, s := range op.d {
+		u := p.unified(class32, s)
+		w.define(u, allLanes)
+		if !t.bad.any {
+			continue
+		}
+		for lane := range warpSize {
+			panel, e := i/per, i%per
+			row := lane>>2 + 8*(e>>1)
+			col := panel*tileN + 2*(lane&3) + e&1
+			if per == 2 {
+				row, col = lane>>2+8*e, panel*tileN+2*(lane&3)
+			}
+			from := t.bad.rows[row]
+			if from == 0 {
+				from = t.bad.cols[col]
+			}
+			if from == 0 && per == 2 {
+				from = t.bad.cols[col+1]
+			}
+			if from != 0 {
+				w.undefine(u, lane, ^uint64(0), from)
+			}
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package vm
+
+import (
+	"slices"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/ptx"
+)
+
+// footprint is the ranges of shared memory that a warp's part of an
+// instruction reads, sorted and joined.
+func (w *warp) footprint(f *wgmmaFlight) []span {
+	op := f.in.wg
+	var list []span
+	add := func(addr uint64, _, _ int) {
+		off := addr - uint64(w.b.sharedBase)
+		if size := uint64(len(w.b.shared)); off <= size && size-off >= 16 {
+			list = append(list, span{off, off + 16})
+		}
+	}
+	if !op.aRegs {
+		d := decodeDescriptor(f.a)
+		op.chunks(&d, 16*(w.index&3), tileM, op.transA, add)
+	}
+	d := decodeDescriptor(f.b)
+	op.chunks(&d, 0, op.n, op.transB, add)
+	slices.SortFunc(list, func(a, b span) int { return int(int64(a.off) - int64(b.off)) })
+	joined := list[:0]
+	for _, s := range list {
+		if n := len(joined); n > 0 && joined[n-1].end >= s.off {
+			joined[n-1].end = max(joined[n-1].end, s.end)
+			continue
+		}
+		joined = append(joined, s)
+	}
+	return joined
+}
+
+// watchWgmma notes what an instruction reads until it has landed, and that its
+// accumulators are not to be touched.
+func (w *warp) watchWgmma(f *wgmmaFlight) {
+	op := f.in.wg
+	c := &w.b.counts.shared.Operands
+	bytes := int64(op.n * op.k * elementBits(op.bt) / 8 / 4) // a warp's share of B
+	if !op.aRegs {
+		bytes += int64(tileM * op.k * elementBits(op.at) / 8)
+	}
+	c.Requests++
+	c.Bytes += bytes
+	c.Wavefronts += (bytes + 127) / 128
+	c.Ideal += (bytes + 127) / 128
+	if r := w.b.race; r != nil && !r.off {
+		in := f.in
+		at := side{w: w, in: in, space: ptx.SpaceShared, id: r.newEvent(w, w.source(in), eventAsync, 0, allLanes)}
+		f.read = &flight{ranges: w.footprint(f), from: w.source(in), warp: w.index}
+		r.asyncRead(&at, f.read.ranges)
+		r.flights = append(r.flights, f.read)
+	}
+	if w.u == nil {
+		return
+	}
+	from := w.b.addOrigin(origin{class: bench.AsyncCopyRace, src: w.source(f.in), space: ptx.SpaceReg, name: "an accumulator of wgmma that was not waited for"})
+	for _, s := range op.d {
+		u := w.fr.prog.unified(class32, s)
+		for lane := range warpSize {
+			w.undefine(u, lane, ^uint64(0), from)
+		}
+	}
+}
+
+// wgmmaDone ends an instruction's reads: they are now the warp's own.
+func (w *warp) wgmmaDone(f *wgmmaFlight) {
+	r := w.b.race
+	if r == nil || r.off || f.read == nil {
+		return
+	}
+	r.dropFlight(f.read)
+	at := side{w: w, in: f.in, space: ptx.SpaceShared, id: r.newEvent(w, f.read.from, eventAsync, 0, allLanes)}
+	for _, s := range f.read.ranges {
+		cells := r.cells(s.off, int(s.end-s.off))
+		for j := range cells {
+			c := &cells[j]
+			if c.w&specialStamp != 0 {
+				continue
+			}
+			at.lane = 0
+			r.read(c, &at)
+			at.lane = 1 // the whole warp's, not one lane's
+			r.read(c, &at)
+		}
+	}
+}
