@@ -134,7 +134,7 @@ func (r *raceState) moveFloor() {
 	}
 	r.floor = stamp(len(r.events)) << eventShift
 	r.epoch++
-	r.readers = r.readers[:1]
+	r.forgetReaders()
 }
 
 // orderLanes is bar.warp.sync: each of the lanes comes to know what all of them

@@ -228,6 +228,24 @@ func (r *raceState) current(list []reader, s stamp) uint32 {
 	return n
 }
 
+// mostReaders bounds the list of readers of shared memory.
+const mostReaders = 1 << 18
+
+// forgetReaders empties the list of readers once it is long. A cell's number of
+// a reader must never come to mean another cell's, so the cells forget theirs
+// first; short of that, the epoch tells old readers from new ones.
+func (r *raceState) forgetReaders() {
+	if len(r.readers) < mostReaders {
+		return
+	}
+	for i := range r.shared {
+		if c := &r.shared[i]; c.r&specialStamp != 0 {
+			c.r = 0
+		}
+	}
+	r.readers = r.readers[:1]
+}
+
 // addReader keeps a read beside others that are not ordered before it.
 func (r *raceState) addReader(c *cell, me stamp, at *side) {
 	list := r.lists(at.space)
