@@ -15,7 +15,7 @@ import (
 const (
 	longest        = 64
 	shortLo, short = 97, 230
-	few            = 2
+	handful        = 2
 )
 
 // shrink finds a small problem that runs the very program of p: its sizes are awkward
@@ -124,7 +124,7 @@ func flagsOf(f *family.Family, p family.Problem) map[string]string {
 func smaller(now int, r *rand.Rand) []int {
 	if now < longest {
 		var out []int
-		for _, n := range r.Perm(few) {
+		for _, n := range r.Perm(handful) {
 			if n+1 < now {
 				out = append(out, n+1)
 			}

@@ -1,0 +1,226 @@
+package model
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kgen-dev/kgen/codegen"
+	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/kernels"
+	"github.com/kgen-dev/kgen/kernels/family"
+	"github.com/kgen-dev/kgen/kernels/space"
+	"github.com/kgen-dev/kgen/roofline"
+	"github.com/kgen-dev/kgen/roofline/measured"
+)
+
+func problem(t testing.TB, name string, gpu *target.GPU, flags map[string]string) family.Problem {
+	t.Helper()
+	f, err := kernels.Family(name)
+	require.NoError(t, err)
+	p, err := f.Problem(flags, gpu)
+	require.NoError(t, err)
+	return p
+}
+
+func predict(t testing.TB, p family.Problem, c space.Config, gpu *target.GPU, r map[string]Resources) *Prediction {
+	t.Helper()
+	compiled, plan := compile(t, p, c, gpu)
+	out, err := Predict(gpu, compiled, plan, r)
+	require.NoError(t, err)
+	return out
+}
+
+func square(n int) map[string]string {
+	s := fmt.Sprint(n)
+	return map[string]string{"m": s, "n": s, "k": s}
+}
+
+// TestPredictionsAreWithinReality holds the best of a spread of configurations, and the
+// default one, to what the hardware and the libraries allow: slower than 1.15 times the
+// dense tensor peak, and no more than 1.9 times the measured library's time (3 times on
+// H100, where only mma.sync serves yet).
+func TestPredictionsAreWithinReality(t *testing.T) {
+	attention := func(gpu string) ([]measured.Time, error) {
+		return measured.LookupAttention(measured.Prefill, gpu, "bf16", "bf16", measured.Attention{Batch: 4, NewTokens: 4096, Heads: 32, KVHeads: 8, HeadDim: 128})
+	}
+	product := func(n int) func(string) ([]measured.Time, error) {
+		return func(gpu string) ([]measured.Time, error) { return measured.LookupGEMM(gpu, "bf16", n, n, n) }
+	}
+	for _, c := range []struct {
+		family  string
+		flags   map[string]string
+		library func(string) ([]measured.Time, error)
+	}{
+		{"flashattn", nil, attention}, {"gemm", square(4096), product(4096)}, {"gemm", square(8192), product(8192)},
+	} {
+		for name, most := range map[string]float64{"a100": 1.9, "h100": 3} {
+			t.Run(fmt.Sprintf("%s %v on %s", c.family, c.flags["m"], name), func(t *testing.T) {
+				t.Parallel()
+				gpu := lookup(t, name)
+				p := problem(t, c.family, gpu, c.flags)
+				times, err := c.library(gpu.ID)
+				require.NoError(t, err)
+				require.NotEmpty(t, times)
+				peak, ok := gpu.Peak(p.Work().Math)
+				require.True(t, ok)
+				dense := p.Work().FLOPs / peak.TFLOPS / 1e6
+				best := predictBest(t, p, gpu)
+				require.Greater(t, best, 1.15*dense)
+				require.Less(t, best, most*times[0].US)
+				t.Logf("best %.0f us: %.2f of the library's %.0f, %.2f of the dense peak's %.0f", best, best/times[0].US, times[0].US, best/dense, dense)
+			})
+		}
+	}
+}
+
+// predictBest predicts the default configuration and a spread of others.
+func predictBest(t *testing.T, p family.Problem, gpu *target.GPU) float64 {
+	b, err := p.Space(gpu)
+	require.NoError(t, err)
+	def, err := p.Default(gpu)
+	require.NoError(t, err)
+	best := predict(t, p, def, gpu, nil).US
+	step := b.Count().Valid/24 + 1
+	i := int64(0)
+	for c := range b.All() {
+		if i++; i%step == 0 {
+			best = min(best, predict(t, p, c, gpu, nil).US)
+		}
+	}
+	return best
+}
+
+// Every term and every count follows from the work: twice the blocks, twice the units'
+// times.
+func TestTermsScaleWithTheProblem(t *testing.T) {
+	gpu := lookup(t, "a100")
+	small := problem(t, "gemm", gpu, map[string]string{"m": "2048", "n": "4096", "k": "4096"})
+	large := problem(t, "gemm", gpu, map[string]string{"m": "4096", "n": "4096", "k": "4096"})
+	c := space.Of("BM", 128, "BN", 128, "BK", 32, "warps", 4, "stages", 4, "group", 8, "split", 1)
+	x, y := predict(t, small, c, gpu, nil), predict(t, large, c, gpu, nil)
+	require.InEpsilon(t, 2, y.Work.SharedBytes.Value/x.Work.SharedBytes.Value, 1e-9)
+	require.InEpsilon(t, 2, y.Work.Issue.Value/x.Work.Issue.Value, 1e-9)
+	require.InEpsilon(t, 2, y.Work.L2Bytes.Value/x.Work.L2Bytes.Value, 1e-9)
+	require.Greater(t, y.US, 1.5*x.US)
+	for _, term := range y.Steps[0].Terms {
+		require.Less(t, term.US, y.US, term.Name)
+	}
+	require.InEpsilon(t, 4096*4096*4096*2/(312e6*1.0)/sustained, termUS(y, string(roofline.Tensor)), 0.01)
+}
+
+func termUS(p *Prediction, name string) float64 {
+	for _, term := range p.Steps[0].Terms {
+		if term.Name == name {
+			return term.US
+		}
+	}
+	return 0
+}
+
+// What a compiler says of registers and spills changes the time as it must: fewer
+// blocks at a time are slower, and so are spills.
+func TestResourcesMatter(t *testing.T) {
+	gpu := lookup(t, "a100")
+	p := problem(t, "gemm", gpu, square(4096))
+	c := space.Of("BM", 128, "BN", 128, "BK", 32, "warps", 4, "stages", 3, "group", 8, "split", 1)
+	with := func(r Resources) *Prediction { return predict(t, p, c, gpu, map[string]Resources{"gemm": r}) }
+	two, one, spilled := with(Resources{Registers: 200}), with(Resources{Registers: 255, Shared: 100 << 10}), with(Resources{Registers: 200, Spill: 200})
+	require.Equal(t, 2, two.Steps[0].Occupancy.CTAs)
+	require.Equal(t, 1, one.Steps[0].Occupancy.CTAs)
+	require.Less(t, two.US, one.US)
+	require.Less(t, two.US, spilled.US)
+	require.False(t, two.Steps[0].Estimated)
+	require.True(t, predict(t, p, c, gpu, nil).Steps[0].Estimated)
+
+	compiled, plan := compile(t, p, c, gpu)
+	_, err := Predict(gpu, compiled, plan, map[string]Resources{"gemm": {Registers: 200, Shared: 200 << 10}})
+	require.ErrorIs(t, err, ErrFit)
+	require.ErrorIs(t, err, codegen.ErrResources)
+}
+
+// Memory traffic of a product: without a cache every wave reads its tiles once; with an
+// unlimited one every matrix comes once. Walking 8 rows together needs less than 1.
+func TestHBMTraffic(t *testing.T) {
+	gpu := lookup(t, "a100")
+	p := problem(t, "gemm", gpu, square(4096))
+	bytes := func(group int, wave int64, capacity float64) float64 {
+		c := space.Of("BM", 128, "BN", 128, "BK", 32, "warps", 4, "stages", 4, "group", group, "split", 1)
+		compiled, plan := compile(t, p, c, gpu)
+		l, err := newLaunch(gpu, compiled.Module.Kernels[0], &plan.Steps[0])
+		require.NoError(t, err)
+		return l.hbmBytes(wave, capacity)
+	}
+	const matrix, strip = 4096 * 4096 * 2, 128 * 4096 * 2 // bytes of a matrix, of a tile's rows
+	require.InEpsilon(t, 3*matrix, bytes(1, 108, 1e12), 1e-9)
+	require.InEpsilon(t, 1024*2*strip+matrix, bytes(1, 1, 0), 1e-9)
+	// A wave of 128 blocks covers 4 of 32 strips of A by 32 of B, or 8 by 16.
+	require.InEpsilon(t, 8*(4+32)*strip+matrix, bytes(1, 128, 0), 1e-9)
+	require.InEpsilon(t, 8*(8+16)*strip+matrix, bytes(8, 128, 0), 1e-9)
+}
+
+// Blocks of a causal pass differ in length, and the rows of all heads of a group read
+// the same keys.
+func TestAttentionClasses(t *testing.T) {
+	gpu := lookup(t, "h100")
+	p := problem(t, "flashattn", gpu, nil)
+	c := space.Of("BM", 128, "BN", 64, "warps", 4, "stages", 2, "order", 0)
+	compiled, plan := compile(t, p, c, gpu)
+	l, err := newLaunch(gpu, compiled.Module.Kernels[0], &plan.Steps[0])
+	require.NoError(t, err)
+	var samples []int64
+	for _, a := range l.axes {
+		samples = append(samples, a.samples)
+	}
+	require.Equal(t, []int64{1, 1, mostSamples}, samples) // batch, head, rows
+	lo, hi := l.classes[0].counts.FLOPs(), l.classes[len(l.classes)-1].counts.FLOPs()
+	require.Greater(t, float64(hi), 10*float64(lo))
+	require.Equal(t, []int64{1, 1, 1}, l.groups(0)) // queries: every block its own
+	require.Equal(t, []int64{1, 4, 0}, l.groups(1)) // keys: four heads share, all rows do
+	require.Equal(t, []int64{1, 4, 0}, l.groups(2))
+}
+
+func (l *launch) groups(pointer int) []int64 {
+	var out []int64
+	for _, a := range l.axes {
+		out = append(out, a.group[pointer])
+	}
+	return out
+}
+
+// TestSkippedRoundsCountAsRun counts loops of many rounds with and without going
+// through all of them.
+func TestSkippedRoundsCountAsRun(t *testing.T) {
+	gpu := lookup(t, "a100")
+	for name, flags := range map[string]map[string]string{
+		"gemm":      {"m": "200", "n": "136", "k": "3000"},
+		"flashattn": {"batch": "1", "heads": "2", "kv-heads": "1", "seq": "130", "seq-kv": "3001", "head-dim": "64"},
+		"softmax":   {"rows": "9", "cols": "5000"},
+	} {
+		p := problem(t, name, gpu, flags)
+		b, err := p.Space(gpu)
+		require.NoError(t, err)
+		step, i := b.Count().Valid/6+1, int64(0)
+		for c := range b.All() {
+			if i++; i%step != 0 {
+				continue
+			}
+			compiled, plan := compile(t, p, c, gpu)
+			for j := range plan.Steps {
+				s := &plan.Steps[j]
+				k := prepare(kernelOf(compiled, s.Kernel))
+				for _, block := range []int64{0, s.Grid - 1} {
+					var counts [2]Counts
+					for whole := range 2 {
+						w := newWalk(k, stepParams(s), block, k.Threads)
+						w.whole = whole == 1
+						w.run()
+						counts[whole] = w.counts
+					}
+					require.Equal(t, counts[1], counts[0], "%s with %s, block %d", name, c, block)
+				}
+			}
+		}
+	}
+}
