@@ -10,8 +10,7 @@ import (
 // shadow is what a launch remembers of the blocks' accesses to a page of
 // global memory, word by word: the last write, and a read.
 type shadow struct {
-	w, r  [shadowSize / 4]trace
-	wrote bool
+	w, r *[shadowSize / 4]trace // nil: none
 }
 
 // trace names an access of some block: an index in launch.accesses, the lane,
@@ -79,11 +78,18 @@ func (r *raceState) flush() {
 			r.compare(x, p)
 		}
 		if p.dirty {
-			r.b.l.memory.Lock()
+			l := r.b.l
+			l.memory.Lock()
+			if l.originals[p.key] == nil {
+				old := new([shadowSize]byte)
+				copy(old[:p.n], p.al.data[p.off:])
+				l.originals[p.key] = old
+			}
 			p.writeBack()
-			r.b.l.memory.Unlock()
+			l.memory.Unlock()
 		}
 	}
+	r.hadTurn = true
 	r.pages.reset()
 	r.globalReaders = r.globalReaders[:1]
 }
@@ -133,17 +139,21 @@ func (r *raceState) compare(x *across, p *page) {
 		}
 		addr := p.key<<shadowBits + uint64(4*word)
 		if wm != 0 {
+			if s.w == nil {
+				s.w = new([shadowSize / 4]trace)
+			}
 			t := r.trace(x, ws, wm)
 			mine := meeter{r, x, p, addr, t, ws.event(), true}
 			mine.against(s.w[word], true)
-			mine.against(s.r[word], false)
+			if s.r != nil {
+				mine.against(s.r[word], false)
+			}
 			mine.againstMixed()
-			s.wrote = true
 			s.keepWrite(x, word, t, addr)
 		}
 		if rm != 0 {
 			t := r.trace(x, rs, rm)
-			if s.wrote {
+			if s.w != nil {
 				mine := meeter{r, x, p, addr, t, rs.event(), false}
 				mine.against(s.w[word], true)
 				mine.againstMixed()
@@ -202,6 +212,9 @@ func (s *shadow) keepWrite(x *across, word int, t trace, addr uint64) {
 
 // keepRead notes that a block read a word.
 func (s *shadow) keepRead(x *across, word int, t trace) {
+	if s.r == nil {
+		s.r = new([shadowSize / 4]trace)
+	}
 	old := s.r[word]
 	switch {
 	case old == 0:
@@ -428,7 +441,7 @@ func (x *across) wroteElsewhere(l *launch, h *heldUse) bool {
 	list := x.shadows[al]
 	off := int64(h.o.addr - al.addr)
 	for i := off &^ 3; i < off+int64(h.o.size); i += 4 {
-		if list == nil || list[i>>shadowBits] == nil {
+		if list == nil || list[i>>shadowBits] == nil || list[i>>shadowBits].w == nil {
 			continue
 		}
 		t := list[i>>shadowBits].w[i&shadowMask>>2]

@@ -115,6 +115,8 @@ func (b *block) run() outcome {
 		ran, polls := b.ran, b.polls
 		b.newRound()
 		switch {
+		case len(b.flight) > 0 && b.l.dev.opt.Async == Random && b.landSome():
+			b.idle = 0
 		case ran == 0:
 			if !b.unblock() {
 				b.deadlock()
@@ -142,9 +144,6 @@ func (b *block) run() outcome {
 // newRound starts over with the first warp.
 func (b *block) newRound() {
 	b.at, b.ran, b.polls = 0, 0, 0
-	if len(b.flight) > 0 && b.l.dev.opt.Async == Random {
-		b.landSome()
-	}
 	if b.l.dev.opt.Schedule == Shuffle {
 		for i := len(b.sequence) - 1; i > 0; i-- {
 			j := b.pick.below(i + 1)

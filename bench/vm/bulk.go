@@ -538,11 +538,14 @@ func (b *block) landLate() bool {
 	return false
 }
 
-// landSome completes copies at moments left to chance.
-func (b *block) landSome() {
+// landSome completes copies at moments left to chance; it says whether it did.
+func (b *block) landSome() bool {
+	some := false
 	for len(b.flight) > 0 && b.pick.below(4) == 0 {
 		b.land(b.flight[b.pick.below(len(b.flight))])
+		some = true
 	}
+	return some
 }
 
 // landAll completes everything at the block's end. What still has to be read

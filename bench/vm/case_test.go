@@ -27,10 +27,6 @@ func cases(t testing.TB) []string {
 	return files
 }
 
-// refused are the cases with instructions that the virtual machine does not
-// have yet. It must say so when it loads them.
-var refused = map[string]bool{}
-
 func runCase(t testing.TB, file string, opt vm.Options) *bench.Result {
 	t.Helper()
 	c, err := bench.ReadCase(file)
@@ -49,25 +45,43 @@ func TestForeignCases(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, err := bench.ReadCase(file)
 			require.NoError(t, err)
-			if refused[name] {
-				dev, err := vm.New(vm.Options{})
-				require.NoError(t, err)
-				_, err = dev.Load(context.Background(), c.PTXFile, c.PTX)
-				require.ErrorContains(t, err, "the virtual machine does not execute it")
-				return
-			}
-			r := runCase(t, file, vm.Options{})
-			for _, b := range r.Buffers {
-				require.Zero(t, b.Mismatches, "argument %d: first %+v", b.Arg, b.First)
-			}
-			if c.Fault == "" {
-				require.Empty(t, r.Faults)
-				return
-			}
-			require.Empty(t, r.MissingFault)
-			for _, f := range r.Faults {
-				require.Equal(t, c.Fault, f.Class, f.Message)
+			for _, opt := range timings {
+				r := runCase(t, file, opt)
+				for _, b := range r.Buffers {
+					require.Zero(t, b.Mismatches, "%+v: argument %d: first %+v", opt, b.Arg, b.First)
+				}
+				if c.Fault == "" {
+					require.Empty(t, r.Faults, "%+v", opt)
+					continue
+				}
+				require.Empty(t, r.MissingFault, "%+v", opt)
+				for _, f := range r.Faults {
+					require.Equal(t, c.Fault, f.Class, "%+v: %s", opt, f.Message)
+				}
 			}
 		})
+	}
+}
+
+// timings are schedules under which a right program does the same, and a wrong
+// one is found out.
+var timings = []vm.Options{
+	{},
+	{Async: vm.Early},
+	{Schedule: vm.Shuffle, Async: vm.Random, Seed: 1},
+	{Schedule: vm.Shuffle, Async: vm.Random, Seed: 2, Workers: 1},
+}
+
+// TestWorkers: the number of workers changes nothing, not even what is
+// reported of a wrong program.
+func TestWorkers(t *testing.T) {
+	for _, name := range []string{"histogram_atomic_sm80", "global_race_between_blocks", "softmax_f32_sm80", "uninit_global", "tma_copy_f32_sm90"} {
+		file := filepath.Join(foreign, name, "case.json")
+		one := runCase(t, file, vm.Options{Workers: 1})
+		for _, n := range []int{2, 5} {
+			many := runCase(t, file, vm.Options{Workers: n})
+			require.Equal(t, one.Counters, many.Counters, name)
+			require.Equal(t, one.Faults, many.Faults, name)
+		}
 	}
 }

@@ -49,8 +49,12 @@ type launch struct {
 	idle     int  // turns in a row that changed nothing
 	doomed   bool // blocks wait for one another and none can go on
 
-	memory sync.RWMutex // global memory, where blocks work on copies
-	across across       // touched in turn
+	// Where blocks work on copies of global memory: it, and what its pages held
+	// at the start, once blocks have written to them. A block that has not yet
+	// had its turn sees the start.
+	memory    sync.RWMutex
+	originals map[uint64]*[shadowSize]byte
+	across    across // touched in turn
 
 	faults   faultList
 	printed  string
@@ -194,6 +198,7 @@ func (l *launch) run(ctx context.Context) (*bench.Report, error) {
 	}
 	l.counters.init(l)
 	l.across.init()
+	l.originals = map[uint64]*[shadowSize]byte{}
 	stop := context.AfterFunc(ctx, func() {
 		l.abort.Store(true)
 		l.mu.Lock()

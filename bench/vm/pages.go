@@ -114,7 +114,11 @@ func (r *raceState) page(w *warp, addr uint64) *page {
 	p.off = int64(key<<shadowBits - al.addr)
 	p.n = int(min(shadowSize, al.size-p.off))
 	l.memory.RLock()
-	copy(p.data[:p.n], al.data[p.off:])
+	if old := l.originals[key]; old != nil && !r.hadTurn {
+		copy(p.data[:p.n], old[:])
+	} else {
+		copy(p.data[:p.n], al.data[p.off:])
+	}
 	if al.undef != nil {
 		copy(p.undef[:], al.undef[p.off>>6:])
 		for _, u := range p.undef {

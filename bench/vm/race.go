@@ -28,6 +28,7 @@ type raceState struct {
 
 	locations map[uint64]*location // in shared memory
 	pages     pageTable
+	hadTurn   bool // the block has had its turn: it sees what others wrote
 	held      []heldUse
 	flights   []*flight // reads of shared memory in flight
 	proxied   vclock    // what is visible to the async proxy, up to the floor
@@ -99,7 +100,7 @@ func (r *raceState) reset() {
 	r.ticks = [warpSize + 1]uint32{}
 	r.readers, r.globalReaders = append(r.readers[:0], reader{}), append(r.globalReaders[:0], reader{})
 	r.inFlight, r.freeMark = r.inFlight[:0], r.freeMark[:0]
-	r.off = false
+	r.off, r.hadTurn = false, false
 	clear(r.locations)
 	r.held, r.global, r.flights, r.proxied, r.proxies = r.held[:0], r.global[:0], r.flights[:0], nil, false
 	for _, w := range r.b.warps {
