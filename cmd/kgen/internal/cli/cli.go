@@ -17,6 +17,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/kgen-dev/kgen/codegen"
 )
 
 // app is what the commands of one run share.
@@ -85,8 +87,21 @@ func (a *app) exit(err error) int {
 	case errors.Is(err, syscall.EPIPE): // whoever reads the results has enough
 	default:
 		fmt.Fprintf(a.err, "kgen: %s\n", oneLine(err))
+		a.explain(err)
 	}
 	return exitCode(err)
+}
+
+// explain shows what there is to say about a bug of ours beside its line.
+func (a *app) explain(err error) {
+	var bug *codegen.InternalError
+	switch {
+	case !errors.As(err, &bug):
+	case a.verbose:
+		fmt.Fprintf(a.err, "before pass %s:\n%s\n%s", bug.Pass, bug.IR, bug.Stack)
+	default:
+		fmt.Fprintln(a.err, "kgen: --verbose shows the program before the pass; please report it")
+	}
 }
 
 func (a *app) root() *cobra.Command {

@@ -97,7 +97,7 @@ func (a *app) compile(ctx context.Context, j *job, set []string, via string) (*c
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := codegen.Compile(program, j.gpu, codegen.Options{})
+	c, err := codegen.Compile(program, j.gpu, codegen.Options{Verify: true})
 	if err != nil {
 		return nil, nil, compileError(err)
 	}

@@ -2,11 +2,16 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kgen-dev/kgen/codegen"
+	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/ir"
 )
 
@@ -25,8 +30,11 @@ func (a *app) emitCommand() *cobra.Command {
 		long: `Print a kernel at any stage of its compilation: the tile program as the family
 writes it, the same with buffers and time (staged), threads (simt), and the two
 ends, CUDA C that needs no include and PTX. All kernels of the program are in
-one text. Without --set the configuration is the problem's default.`,
+one text. Without --set the configuration is the problem's default.
+
+What stage tile prints can be edited and read back as a file.`,
 		example: `  kgen emit gemm --gpu a100 --stage cuda
+  kgen emit mine.tile --gpu a100 --stage ptx
   kgen emit flashattn --gpu h100 --head-dim 64 --set BM=64 --stage ptx -o f.ptx
   kgen emit gemm --gpu a100 --passes | less`,
 		flags: func(c *cobra.Command) {
@@ -44,31 +52,74 @@ one text. Without --set the configuration is the problem's default.`,
 			if err != nil {
 				return err
 			}
-			text, err := emit(j, program, stage.value, passes)
+			text, err := emit(program, j.gpu, stage.value, passes)
 			if err != nil {
-				return err
+				return compileError(err)
+			}
+			return a.write(file, []byte(text))
+		},
+		file: func(_ context.Context, name string, gpu *target.GPU) error {
+			if len(set) > 0 {
+				return usagef("--set %s: a file has no parameters, want a family", set[0])
+			}
+			program, err := readProgram(name)
+			if err != nil {
+				return usage(err)
+			}
+			text, err := emit(program, gpu, stage.value, passes)
+			if err != nil {
+				return fileError(name, err)
 			}
 			return a.write(file, []byte(text))
 		},
 	})
 }
 
+// maxProgramBytes bounds files of tile IR: those of the families are below 10 KB.
+const maxProgramBytes = 16 << 20
+
+func readProgram(name string) (*ir.Program, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxProgramBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxProgramBytes {
+		return nil, fmt.Errorf("%s: want at most %d bytes", name, maxProgramBytes)
+	}
+	return ir.Parse(name, text)
+}
+
+// fileError classes what compiling a file's program refused: all but our own
+// bugs are the file's.
+func fileError(name string, err error) error {
+	var internal *codegen.InternalError
+	if errors.As(err, &internal) {
+		return err
+	}
+	return usage(fmt.Errorf("%s: %w", name, err))
+}
+
 // emit is the program's text at a stage, after those of the passes if asked.
-func emit(j *job, p *ir.Program, stage string, passes bool) (string, error) {
+func emit(p *ir.Program, gpu *target.GPU, stage string, passes bool) (string, error) {
 	if stage == "tile" && !passes {
 		return p.String(), nil
 	}
 	var b strings.Builder
-	var o codegen.Options
+	o := codegen.Options{Verify: true}
 	if passes {
 		b.WriteString("// tile program\n" + p.String())
 		o.Dump = func(kernel, pass, text string) {
 			b.WriteString("\n// kernel " + kernel + " after " + pass + "\n" + text)
 		}
 	}
-	c, err := codegen.Compile(p, j.gpu, o)
+	c, err := codegen.Compile(p, gpu, o)
 	if err != nil {
-		return "", compileError(err)
+		return "", err
 	}
 	if passes && stage == "" {
 		return b.String(), nil

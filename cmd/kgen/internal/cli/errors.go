@@ -69,7 +69,7 @@ func flagError(c *cobra.Command, err error) error {
 	if errors.Is(err, pflag.ErrHelp) {
 		return err
 	}
-	if words := c.Flags().Args(); len(words) > 0 && c.HasSubCommands() {
+	if words := c.Flags().Args(); len(words) > 0 && !c.HasParent() {
 		return unknownCommand(c, words[0]) // whose flags these may be
 	}
 	var unknown *pflag.NotExistError

@@ -30,30 +30,49 @@ type familyVerb struct {
 	example           string
 	flags             func(c *cobra.Command) // declares the command's own flags
 	run               func(ctx context.Context, j *job) error
+	// file, if not nil, takes the name of a file of tile IR in a family's place.
+	file func(ctx context.Context, name string, gpu *target.GPU) error
 }
 
 // gpuUsage is the usage text of --gpu.
 const gpuUsage = "`NAME` of the GPU, such as h100 or sm_86; kgen gpus lists them"
 
 func (a *app) familyCommand(v familyVerb) *cobra.Command {
+	var gpu string
 	parent := &cobra.Command{
 		Use:     v.name + " FAMILY",
 		Short:   v.short,
 		Long:    v.long,
 		Example: v.example,
-		// Flags of a family that does not exist are not what is wrong.
-		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usagef("%s: missing FAMILY: want one of %s", c.CommandPath(), strings.Join(familyNames(), ", "))
 			}
+			if v.takes(args[0]) {
+				return positional("FILE.tile")(c, args)
+			}
 			_, err := kernelFamily(args[0])
 			return err
 		},
-		RunE: func(*cobra.Command, []string) error { return nil }, // Args refuses whatever comes here
+		RunE: func(c *cobra.Command, args []string) error { // families are subcommands: a file
+			g, err := lookupGPU(gpu)
+			if err != nil {
+				return err
+			}
+			return v.file(c.Context(), args[0], g)
+		},
 	}
+	if v.file != nil {
+		parent.Use = v.name + " FAMILY|FILE.tile"
+	}
+	parent.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if words := c.Flags().Args(); c == parent && len(words) > 0 && !v.takes(words[0]) {
+			_, err := kernelFamily(words[0]) // whose flags these may be
+			return err
+		}
+		return flagError(c, err)
+	})
 	parent.AddGroup(&cobra.Group{ID: "families", Title: "Families:"})
-	var gpu string
 	own := func(c *cobra.Command) {
 		c.Flags().SortFlags = false
 		c.Flags().StringVar(&gpu, "gpu", "", gpuUsage)
@@ -65,6 +84,11 @@ func (a *app) familyCommand(v familyVerb) *cobra.Command {
 		parent.AddCommand(familySubcommand(v, f, &gpu, own))
 	}
 	return parent
+}
+
+// takes says whether a word names a file that the command takes.
+func (v *familyVerb) takes(word string) bool {
+	return v.file != nil && strings.HasSuffix(word, ".tile")
 }
 
 func familySubcommand(v familyVerb, f *family.Family, gpu *string, own func(*cobra.Command)) *cobra.Command {
@@ -92,18 +116,23 @@ func familySubcommand(v familyVerb, f *family.Family, gpu *string, own func(*cob
 }
 
 func newJob(f *family.Family, gpu string, given map[string]string) (*job, error) {
-	if gpu == "" {
-		return nil, usagef("--gpu is missing: want a name such as h100; kgen gpus lists them")
-	}
-	g, err := target.Lookup(gpu)
+	g, err := lookupGPU(gpu)
 	if err != nil {
-		return nil, usage(err)
+		return nil, err
 	}
 	p, err := f.Problem(given, g)
 	if err != nil {
 		return nil, usage(err)
 	}
 	return &job{family: f, gpu: g, problem: p}, nil
+}
+
+func lookupGPU(name string) (*target.GPU, error) {
+	if name == "" {
+		return nil, usagef("--gpu is missing: want a name such as h100; kgen gpus lists them")
+	}
+	g, err := target.Lookup(name)
+	return g, usage(err)
 }
 
 // config is the problem's default configuration with the settings of --set.

@@ -70,10 +70,14 @@ func (a *app) roofline(j *job, file string) error {
 	if err != nil {
 		return usage(err)
 	}
+	library, err := libraryTime(j.problem, j.gpu)
+	if err != nil {
+		return err
+	}
 	r := &rooflineReport{
 		Kernel: j.family.Name, GPU: j.gpu.ID, Problem: j.problem.Settings(),
 		Work: workInfo{work.Math, work.FLOPs, work.Bytes, work.Exp2, bench.Formula}, Floors: assessment.Floors, Limit: assessment.Binding.Unit, LeastUS: assessment.LeastUS(),
-		TFLOPS: assessment.AttainableTFLOPS(), Intensities: assessment.Intensities,
+		TFLOPS: assessment.AttainableTFLOPS(), Intensities: assessment.Intensities, Library: library,
 	}
 	if file != "" {
 		svg, err := drawing(r, assessment)

@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/kernels/attention"
+	"github.com/kgen-dev/kgen/kernels/family"
+	"github.com/kgen-dev/kgen/kernels/gemm"
+	"github.com/kgen-dev/kgen/roofline/measured"
+)
+
+// libraryTime is what the fastest library in the measured tables takes for
+// exactly this problem; nil where the tables lack it.
+func libraryTime(p family.Problem, g *target.GPU) (*measured.Time, error) {
+	var times []measured.Time
+	var err error
+	switch p := p.(type) {
+	case *gemm.Problem:
+		plain := gemm.Problem{M: p.M, N: p.N, K: p.K, Type: p.Type, Out: p.Type, Layout: p.Layout, Act: "none", Alpha: 1}
+		if *p == plain {
+			times, err = measured.LookupGEMM(g.ID, p.Type, p.M, p.N, p.K)
+		}
+	case *attention.Problem:
+		if p.Causal && p.SeqKV >= p.Seq {
+			times, err = measured.LookupAttention(measured.Prefill, g.ID, p.Type, p.Type, measured.Attention{
+				Batch: p.Batch, NewTokens: p.Seq, PastTokens: p.SeqKV - p.Seq, Heads: p.Heads, KVHeads: p.KVHeads, HeadDim: p.HeadDim,
+			})
+		}
+	}
+	if err != nil || len(times) == 0 {
+		return nil, err
+	}
+	return &times[0], nil
+}
