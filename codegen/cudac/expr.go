@@ -336,7 +336,7 @@ func (p *printer) compare(in *simt.Instr) (expression, bool) {
 	switch {
 	case in.Type.IsFloat():
 		as = p.expr
-	case in.Cmp < simt.LTU && (in.Cmp > simt.NE || p.isInt(x)):
+	case in.Type != simt.Ptr && in.Cmp < simt.LTU && (in.Cmp > simt.NE || p.isInt(x)):
 		as = p.integer
 	}
 	return expression{as(x, prec+1) + " " + op + " " + as(y, prec+1), prec}, true

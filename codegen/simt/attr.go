@@ -1,8 +1,8 @@
 package simt
 
-// Cmp is a comparison. The plain ones are signed for integers and ordered
-// (false on NaN) for floats; those ending in U are unsigned for integers and
-// unordered (true on NaN) for floats.
+// Cmp is a comparison. The plain ones are signed for integers (not for Ptr) and
+// ordered (false on NaN) for floats; those ending in U are unsigned for
+// integers and unordered (true on NaN) for floats.
 type Cmp uint8
 
 // The comparisons.

@@ -277,7 +277,7 @@ func evalCmp(t Type, c Cmp, x, y int64) (int64, bool) {
 		less, equal = a < b, a == b
 	case t.IsFloat():
 		return 0, false
-	case c >= LTU:
+	case c >= LTU || t == Ptr:
 		less, equal = zext(t, x) < zext(t, y), x == y
 	default:
 		less, equal = x < y, x == y

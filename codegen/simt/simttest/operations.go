@@ -40,7 +40,7 @@ type samples struct {
 // add builds a kernel; it is dropped where the target lacks an instruction.
 func (s *samples) add(name string, f func(g *sample)) {
 	k := simt.NewKernel(name, 64)
-	k.Shared = 4096
+	k.Shared = 10 << 10
 	g := &sample{Builder: simt.NewBuilder(k), k: k}
 	g.ptr = g.Param(g.AddParam(simt.Param{Name: "p", Type: simt.Ptr, Align: 16}))
 	g.at = g.Add(g.ptr, g.MulWideU(g.Special(simt.TidX), g.Const32(256)))

@@ -17,7 +17,7 @@ func (s *samples) memory() {
 				x := g.LdGlobal(t, n, g.at, simt.Access{Cache: simt.CacheNC})
 				g.StShared(g.sh, x, simt.Access{})
 				g.Bar(g.Const32(0), 0)
-				x = g.LdShared(t, n, g.sh, simt.Access{Offset: 16})
+				x = g.LdShared(t, n, g.sh, simt.Access{})
 				g.StGlobal(g.at, x, simt.Access{Offset: 128})
 				g.Guarded(g.load(simt.Pred), func() {
 					x = g.LdGlobal(t, n, g.at, simt.Access{Offset: 32})
@@ -56,6 +56,7 @@ func (s *samples) atomics() {
 		for _, op := range ops {
 			s.add(fmt.Sprintf("atom_%s_%s", op, t), func(g *sample) {
 				g.store(g.Atom(op, simt.Global, simt.ScopeGPU, g.at, g.loads(t, 1), simt.Access{}))
+				g.StShared(g.sh, g.loads(t, 1), simt.Access{})
 				g.store(g.Atom(op, simt.Shared, simt.ScopeCTA, g.sh, g.loads(t, 1), simt.Access{}))
 				if op != simt.AtomExch {
 					g.Red(op, simt.Global, simt.ScopeSys, g.at, g.load(t), simt.Access{Offset: 8})
@@ -83,21 +84,41 @@ func (s *samples) atomics() {
 
 func (s *samples) copies() {
 	s.add("cp_async", func(g *sample) {
-		part, p := g.load(simt.I32), g.load(simt.Pred)
-		for _, n := range []int{4, 8, 16} {
-			g.CpAsync(g.sh, g.at, n, 0, nil, simt.Access{Offset: 16})
-			g.CpAsync(g.sh, g.at, n, 16, part, simt.Access{Offset: 16})
-			g.Guarded(p, func() { g.CpAsync(g.sh, g.at, n, 16, part, simt.Access{}) })
+		part, p := g.And(g.load(simt.I32), g.Const32(3)), g.load(simt.Pred)
+		x := g.loads(simt.I32, 4)
+		slot := 0 // each copy has its own kilobyte
+		into := func() int {
+			g.StShared(g.sh, x, simt.Access{Offset: slot * 1024})
+			slot++
+			return (slot - 1) * 1024
 		}
-		g.CpAsync(g.sh, g.at, 16, 0, nil, simt.Access{Cache: simt.CacheCG | simt.L2Prefetch128})
+		for _, n := range []int{4, 8, 16} {
+			g.CpAsync(g.sh, g.at, n, into(), nil, simt.Access{Offset: 16})
+			g.CpAsync(g.sh, g.at, n, into(), part, simt.Access{Offset: 16})
+			g.Guarded(p, func() { g.CpAsync(g.sh, g.at, n, into(), part, simt.Access{}) })
+		}
+		g.CpAsync(g.sh, g.at, 16, into(), nil, simt.Access{Cache: simt.CacheCG | simt.L2Prefetch128})
 		g.CpAsyncCommit()
 		g.CpAsyncWait(0)
+		for i := range slot {
+			g.store(g.LdShared(simt.I32, 2, g.sh, simt.Access{Offset: 1024 * i})[1])
+		}
 	})
 	for _, n := range []int{1, 2, 4} {
 		for _, trans := range []bool{false, true} {
-			s.add(fmt.Sprintf("ldmatrix_x%d_%t", n, trans), func(g *sample) { g.store(g.LdMatrix(simt.I32, n, trans, g.sh, simt.Access{Offset: 64})...) })
+			s.add(fmt.Sprintf("ldmatrix_x%d_%t", n, trans), func(g *sample) {
+				x := g.loads(simt.I32, 4)
+				g.StShared(g.sh, x, simt.Access{})
+				g.StShared(g.sh, x, simt.Access{Offset: 1024})
+				g.Bar(g.Const32(0), 0)
+				g.store(g.LdMatrix(simt.I32, n, trans, g.sh, simt.Access{Offset: 64})...)
+			})
 			s.add(fmt.Sprintf("stmatrix_x%d_%t", n, trans), func(g *sample) {
+				g.StShared(g.sh, g.loads(simt.I32, 4), simt.Access{})
+				g.Bar(g.Const32(0), 0)
 				g.StMatrix(trans, g.sh, g.loads(simt.F16x2, n), simt.Access{})
+				g.Bar(g.Const32(0), 0)
+				g.store(g.LdShared(simt.I32, 1, g.sh, simt.Access{})...)
 			})
 		}
 	}
@@ -121,6 +142,13 @@ func (s *samples) tensor() {
 }
 
 func (s *samples) order() {
+	s.add("arrive", func(g *sample) {
+		first := g.Cmp(simt.LT, g.Special(simt.TidX), g.Const32(32))
+		g.If(first, func() []*simt.Value { g.BarArrive(g.Const32(2), 64); return nil }, func() []*simt.Value {
+			g.Bar(g.Const32(2), 64)
+			return nil
+		})
+	})
 	s.add("cluster", func(g *sample) {
 		g.k.Cluster = 2
 		g.store(g.Special(simt.ClusterCtaRank))
@@ -128,16 +156,16 @@ func (s *samples) order() {
 	s.add("order", func(g *sample) {
 		g.Bar(g.Const32(0), 0)
 		g.Bar(g.Const32(1), 64)
-		g.Bar(g.load(simt.I32), 64)
-		g.BarArrive(g.Const32(2), 64)
+		g.Bar(g.Add(g.Special(simt.CtaX), g.Const32(3)), 64)
 		g.WarpSync()
 		for _, c := range []simt.Scope{simt.ScopeCTA, simt.ScopeGPU, simt.ScopeSys} {
 			g.Fence(c)
 		}
 	})
 	s.add("control", func(g *sample) {
-		n := g.load(simt.I32)
-		x := g.For(g.Const32(0), n, g.load(simt.I32), []*simt.Value{n, g.Const32(3)}, func(i *simt.Value, c []*simt.Value) []*simt.Value {
+		n := g.And(g.load(simt.I32), g.Const32(31))
+		step := g.Or(g.And(g.load(simt.I32), g.Const32(3)), g.Const32(1))
+		x := g.For(g.Const32(0), n, step, []*simt.Value{n, g.Const32(3)}, func(i *simt.Value, c []*simt.Value) []*simt.Value {
 			return []*simt.Value{c[1], g.Add(c[0], i)}
 		})
 		x = g.If(g.Cmp(simt.LT, x[0], n), func() []*simt.Value { return []*simt.Value{x[1], n} }, func() []*simt.Value {
@@ -147,7 +175,7 @@ func (s *samples) order() {
 			return g.Cmp(simt.LT, c[0], c[1]), []*simt.Value{g.Shl(c[0], g.Const32(1)), g.Sub(c[1], g.Const32(1))}
 		})
 		g.If(g.Cmp(simt.EQ, x[0], g.Const32(7)), func() []*simt.Value { g.Return(); return nil }, nil)
-		g.If(g.Cmp(simt.EQ, x[0], g.Const32(8)), func() []*simt.Value { g.Trap(); return nil }, nil)
+		g.If(g.Cmp(simt.EQ, x[0], g.Const32(-12345)), func() []*simt.Value { g.Trap(); return nil }, nil)
 		g.store(x...)
 	})
 }
