@@ -106,8 +106,13 @@ func (a *app) explain(err error) {
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:               "kgen",
-		Short:             "Generate, check and tune GPU kernels",
+		Use:   "kgen",
+		Short: "Generate, check and tune GPU kernels",
+		Long: `Generate, check and tune GPU kernels, without a GPU where there is none.
+
+Results go to standard output, words to standard error. The exit code is 0 when
+done, 1 when something failed, 2 for a mistake in the command line or an input
+file, and 3 when a check found a wrong answer or a fault.`,
 		Version:           readBuildInfo().Version,
 		SilenceErrors:     true,
 		SilenceUsage:      true,

@@ -44,6 +44,14 @@ func writeFile(file string, data []byte) error {
 	return nil
 }
 
+// wantFolder refuses a folder's name that is a file's.
+func wantFolder(flag, dir string) error {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return usagef("--%s %s: a file: want a folder", flag, dir)
+	}
+	return nil
+}
+
 // outputPath follows links, and refuses what no file can be written to.
 func outputPath(file string) (string, error) {
 	if real, err := filepath.EvalSymlinks(file); err == nil {

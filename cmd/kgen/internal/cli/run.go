@@ -103,6 +103,9 @@ func (a *app) runCase(ctx context.Context, file string, f *runFlags) error {
 			return usage(err)
 		}
 	}
+	if err := wantFolder("dump", f.dump); err != nil {
+		return err
+	}
 	dev, err := f.vm.open(gpu)
 	if err != nil {
 		return usage(err)
@@ -274,8 +277,12 @@ func (a *app) printCounters(from bench.Provenance, c *bench.Counters) error {
 		name string
 		n    bench.AccessCount
 	}{
-		{"global loads", c.Global.Loads}, {"global stores", c.Global.Stores}, {"global copies", c.Global.Copies},
-		{"global bulk writes", c.Global.Writes}, {"global atomics", c.Global.Atomics}, {"local memory", c.Local},
+		{"global loads", c.Global.Loads},
+		{"global stores", c.Global.Stores},
+		{"global copies", c.Global.Copies},
+		{"global bulk writes", c.Global.Writes},
+		{"global atomics", c.Global.Atomics},
+		{"local memory", c.Local},
 	} {
 		if t.n.Requests > 0 {
 			fmt.Fprintf(w, "  %s\t%d requests, %d bytes, %d sectors\n", t.name, t.n.Requests, t.n.Bytes, t.n.Sectors)
@@ -286,8 +293,12 @@ func (a *app) printCounters(from bench.Provenance, c *bench.Counters) error {
 		name string
 		n    bench.SharedCount
 	}{
-		{"shared loads", s.Loads}, {"shared stores", s.Stores}, {"shared matrices", s.Matrix}, {"shared copies", s.Copies},
-		{"shared atomics", s.Atomics}, {"shared operands", s.Operands},
+		{"shared loads", s.Loads},
+		{"shared stores", s.Stores},
+		{"shared matrices", s.Matrix},
+		{"shared copies", s.Copies},
+		{"shared atomics", s.Atomics},
+		{"shared operands", s.Operands},
 	} {
 		if t.n.Requests > 0 {
 			fmt.Fprintf(w, "  %s\t%d requests, %d bytes, %d wavefronts (%d without conflicts)\n", t.name, t.n.Requests, t.n.Bytes, t.n.Wavefronts, t.n.Ideal)
@@ -297,8 +308,12 @@ func (a *app) printCounters(from bench.Provenance, c *bench.Counters) error {
 		name string
 		n    int64
 	}{
-		{"barriers", c.Barriers}, {"mbarriers", c.Mbarriers}, {"fences", c.Fences}, {"atomics", c.Atomics},
-		{"branches", c.Branches}, {"divergent", c.Divergent},
+		{"barriers", c.Barriers},
+		{"mbarriers", c.Mbarriers},
+		{"fences", c.Fences},
+		{"atomics", c.Atomics},
+		{"branches", c.Branches},
+		{"divergent", c.Divergent},
 	} {
 		if t.n > 0 {
 			fmt.Fprintf(w, "  %s\t%d\n", t.name, t.n)

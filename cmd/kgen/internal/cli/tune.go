@@ -120,8 +120,8 @@ func artifactDir(dir string, s *store.Store, j *job) (string, error) {
 		fmt.Fprint(h, j.family.Name, j.gpu.ID, j.problem.Settings())
 		return filepath.Abs(filepath.Join(filepath.Dir(s.Path()), "best", fmt.Sprintf("%08x", h.Sum32())))
 	}
-	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return "", usagef("-o %s: a file: want a folder", dir)
+	if err := wantFolder("output", dir); err != nil {
+		return "", err
 	}
 	return filepath.Abs(dir)
 }
@@ -147,8 +147,11 @@ func (a *app) printTuning(j *job, r *tune.Result) error {
 		fmt.Fprintf(a.out, "note      %s\n", n)
 	}
 	for _, x := range []struct{ name, path string }{
-		{"cuda", r.Artifacts.CUDA}, {"ptx", r.Artifacts.PTX}, {"cubin", r.Artifacts.Cubin},
-		{"roofline", r.Artifacts.Roofline}, {"store", r.Artifacts.Store},
+		{"cuda", r.Artifacts.CUDA},
+		{"ptx", r.Artifacts.PTX},
+		{"cubin", r.Artifacts.Cubin},
+		{"roofline", r.Artifacts.Roofline},
+		{"store", r.Artifacts.Store},
 	} {
 		if x.path != "" {
 			fmt.Fprintf(a.out, "%-8s  %s\n", x.name, x.path)
