@@ -82,6 +82,9 @@ func Compile(p *ir.Program, gpu *target.GPU, o Options) (*Compiled, error) {
 	if err := ir.Verify(p); err != nil {
 		return nil, err
 	}
+	if sm := gpu.CC.SM(); sm < leastSM {
+		return nil, fmt.Errorf("%s: compute capability %s: %w: want 8.0 or newer", gpu.ID, gpu.CC, ErrUnsupported)
+	}
 	c := &Compiled{Program: p, Module: &simt.Module{Arch: archOf(gpu), SM: gpu.CC.SM()}}
 	for _, k := range p.Kernels {
 		if err := c.kernel(k, gpu, o); err != nil {
@@ -90,6 +93,10 @@ func Compile(p *ir.Program, gpu *target.GPU, o Options) (*Compiled, error) {
 	}
 	return c, nil
 }
+
+// leastSM is the oldest compute capability, times ten, that lowering knows: it takes
+// cp.async and the packed conversions of sm_80 for granted.
+const leastSM = 80
 
 // archOf is the target to compile for: what is specific to one architecture is asked
 // for only where the lowering uses it.

@@ -486,9 +486,7 @@ func (p *printer) offset(n int64) {
 	if n == 0 {
 		return
 	}
-	if n > 0 {
-		p.s("+")
-	}
+	p.s("+") // also before a minus sign: ptxas takes [%r1+-16] but not [%r1-16]
 	p.n(n)
 }
 
