@@ -366,7 +366,12 @@ func root(t floatType, m floatMode) laneFn {
 		if m.round == num.Even {
 			return t.encode(r, num.Even)
 		}
-		rest := -math.FMA(r, r, -x)
+		// Scaled, so that what is left of the smallest numbers is not lost.
+		up := 1.0
+		if x < 1 {
+			up = 0x1p+100
+		}
+		rest := -math.FMA(r*up, r*up, -x*up*up)
 		if t.wide {
 			switch {
 			case r == 0 || !finite(r) || rest == 0:
