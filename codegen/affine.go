@@ -53,6 +53,12 @@ func (a affine) times(n int64) affine {
 	return affine{axis: make([]int64, len(a.axis))}.plus(a, n)
 }
 
+// equal tells whether a and b are the same sum.
+func (a affine) equal(b affine) bool {
+	d := a.plus(b, -1)
+	return d.c == 0 && d.constant()
+}
+
 // constant tells whether a is one number.
 func (a affine) constant() bool {
 	return len(a.terms) == 0 && !slices.ContainsFunc(a.axis, func(k int64) bool { return k != 0 })

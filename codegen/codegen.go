@@ -160,7 +160,11 @@ func (s *state) run(p pass, o Options) (err error) {
 	}
 	name := s.kernel.Name
 	defer func() {
-		if r := recover(); r != nil {
+		switch r := recover().(type) {
+		case nil:
+		case failure:
+			err = r.err
+		default:
 			err = &InternalError{Pass: p.name, Kernel: name, IR: before, Cause: fmt.Errorf("%v", r), Stack: debug.Stack()}
 		}
 	}()

@@ -162,7 +162,7 @@ func (f *facts) strideMultiple(view *ir.Value, d int) int64 {
 
 // pointerAlign returns the known alignment of the view's first element in bytes.
 func (f *facts) pointerAlign(view *ir.Value) int64 {
-	size := int64(max(view.Type.Elem.Bits()/8, 1))
+	size := int64(bytesOf(view.Type.Elem))
 	if o := view.Def; o != nil && o.Code == ir.OpSubview {
 		align := f.pointerAlign(o.View())
 		for d, i := range o.Indices() {
@@ -221,7 +221,7 @@ func (f *facts) vector(a access, most int) int {
 	if axis < 0 {
 		return 1
 	}
-	size := int64(max(a.view.Type.Elem.Bits()/8, 1))
+	size := int64(bytesOf(a.view.Type.Elem))
 	n := f.pointerAlign(a.view) / size
 	n = gcd(n, int64(most)/size)
 	n = gcd(n, int64(a.shape[axis]))
@@ -267,6 +267,25 @@ func (f *facts) inside(a access, axis int) bool {
 	return f.counts(index.terms[0], n, dim, a.view, d)
 }
 
+// within tells whether a scalar index is known to be inside dimension d of a view.
+func (f *facts) within(view *ir.Value, d int, index *ir.Value) bool {
+	dim := view.Type.Dims[d]
+	if isConst(index) {
+		n := index.Def.Int
+		return n >= 0 && dim.Sym == "" && n < int64(dim.Size)
+	}
+	if c, ok := f.count[index]; ok {
+		return dim.Sym != "" && c.Equal(ir.Sym(dim.Sym)) || dim.Size > 0 && c.Equal(ir.Lit(int64(dim.Size)))
+	}
+	if o, ok := f.loops[index]; ok {
+		return f.nonNegative(o.Args[0]) && f.atMost(o.Args[1], dim, view, d)
+	}
+	if o := index.Def; o != nil && o.Code == ir.OpRem {
+		return f.nonNegative(o.Args[0]) && f.atMost(o.Args[1], dim, view, d)
+	}
+	return false
+}
+
 // counts tells whether t walks a view's dimension in steps of n from 0.
 func (f *facts) counts(t term, n int64, dim ir.Dim, view *ir.Value, d int) bool {
 	if c, ok := f.count[t.v]; ok {
@@ -286,6 +305,8 @@ func (f *facts) atMost(v *ir.Value, dim ir.Dim, view *ir.Value, d int) bool {
 		return false
 	}
 	switch o.Code {
+	case ir.OpConst:
+		return dim.Sym == "" && o.Int <= int64(dim.Size)
 	case ir.OpDim:
 		same := o.Args[0].Type.Dims[o.Axis]
 		return o.Args[0] == view && o.Axis == d || dim.Sym != "" && same.Sym == dim.Sym

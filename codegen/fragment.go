@@ -8,27 +8,23 @@ import (
 	"github.com/kgen-dev/kgen/ir/layout"
 )
 
-// fragment is a thread's part of a tile. Elements are in the order of the layout's
-// registers; two 16-bit floats share a 32-bit register when their number is even.
+// fragment is a thread's part of a tile: elements in the order of the layout's
+// registers, packed as element.go says.
 type fragment struct {
 	l    *layout.Layout
 	elem ir.Elem
 	pack int // elements in a register
 	regs []*simt.Value
+
+	parts []*simt.Value // the elements one by one, where they are at hand
 }
 
 func newFragment(t ir.Type) *fragment {
-	f := &fragment{l: t.Layout, elem: t.Elem, pack: 1}
 	if t.Layout == nil {
 		panic(fmt.Sprintf("tile of type %s has no layout", t))
 	}
-	if is16(t.Elem) && f.l.Registers()%2 == 0 {
-		f.pack = 2
-	}
-	return f
+	return &fragment{l: t.Layout, elem: t.Elem, pack: packOf(t.Elem, t.Layout.Registers())}
 }
-
-func is16(e ir.Elem) bool { return e == ir.F16 || e == ir.BF16 }
 
 // count is the number of registers.
 func (f *fragment) count() int { return f.l.Registers() / f.pack }
@@ -36,53 +32,17 @@ func (f *fragment) count() int { return f.l.Registers() / f.pack }
 // regType is the type of the fragment's registers.
 func (f *fragment) regType() simt.Type { return packedType(f.elem, f.pack) }
 
-func packedType(e ir.Elem, pack int) simt.Type {
-	if pack == 2 {
-		if e == ir.F16 {
-			return simt.F16x2
-		}
-		return simt.BF16x2
-	}
-	return elementType(e)
-}
-
-// elementType is the register type of one element.
-func elementType(e ir.Elem) simt.Type {
-	switch e {
-	case ir.I1:
-		return simt.Pred
-	case ir.I64:
-		return simt.I64
-	case ir.F16:
-		return simt.F16
-	case ir.BF16:
-		return simt.BF16
-	case ir.F32:
-		return simt.F32
-	case ir.F64:
-		return simt.F64
-	}
-	return simt.I32
-}
-
-// computeType is the type arithmetic on an element is done in: f32 for 16-bit
-// floats, whose results are then rounded.
-func computeType(e ir.Elem) simt.Type {
-	if is16(e) {
-		return simt.F32
-	}
-	return elementType(e)
-}
-
 // elements unpacks a fragment into registers of the elements' own type.
 func (l *lowering) elements(f *fragment) []*simt.Value {
-	if f.pack == 1 {
+	switch {
+	case f.pack == 1:
 		return f.regs
+	case f.parts != nil:
+		return f.parts
 	}
-	out := make([]*simt.Value, 0, 2*len(f.regs))
+	out := make([]*simt.Value, 0, f.pack*len(f.regs))
 	for _, r := range f.regs {
-		lo, hi := l.b.Unpack(r, elementType(f.elem))
-		out = append(out, lo, hi)
+		out = append(out, l.unpack(r, f.elem, f.pack)...)
 	}
 	return out
 }
@@ -107,11 +67,25 @@ func (l *lowering) packed(t ir.Type, vs []*simt.Value) *fragment {
 		f.regs = vs
 		return f
 	}
-	f.regs = make([]*simt.Value, len(vs)/2)
+	f.parts = vs
+	f.regs = make([]*simt.Value, len(vs)/f.pack)
 	for i := range f.regs {
-		f.regs[i] = l.b.Pack(vs[2*i], vs[2*i+1], f.regType())
+		f.regs[i] = l.pack(vs[i*f.pack:][:f.pack], t.Elem)
 	}
 	return f
+}
+
+// fromRuns makes a fragment of type t from registers of pack elements each.
+func (l *lowering) fromRuns(t ir.Type, vs []*simt.Value, pack int) *fragment {
+	if f := newFragment(t); f.pack == pack {
+		f.regs = vs
+		return f
+	}
+	out := make([]*simt.Value, 0, len(vs)*pack)
+	for _, v := range vs {
+		out = append(out, l.unpack(v, t.Elem, pack)...)
+	}
+	return l.packed(t, out)
 }
 
 // rounded makes a fragment of type t from results of arithmetic.

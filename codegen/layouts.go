@@ -17,11 +17,26 @@ import (
 // it stood: nothing cheap is ever converted. Arithmetic on a tile that has a layout
 // follows it. Where a tile with a layout is wanted in another one, a conversion is
 // put behind its definition, so outside loops when the tile is.
-func layouts(k *ir.Kernel, m *machine) error {
+func layouts(k *ir.Kernel, m *machine) {
+	forget(k.Body)
 	c := &chooser{k: k, m: m, f: newFacts(k), users: usersOf(k.Body), known: map[*ir.Value]*versions{}, branches: branchesOf(k.Body), warps: max(k.Hints.Warps, 1)}
 	body := c.open(k.Body, nil)
 	body.close()
-	return c.err
+}
+
+// forget drops the layouts that a program came with.
+func forget(r *ir.Region) {
+	for _, v := range r.Params {
+		v.Type.Layout = nil
+	}
+	for _, o := range r.Ops {
+		for _, v := range o.Results {
+			v.Type.Layout, v.Type.Shared = nil, nil
+		}
+		for _, in := range o.Regions {
+			forget(in)
+		}
+	}
 }
 
 // chooser is the state of the pass.
@@ -33,7 +48,6 @@ type chooser struct {
 	warps    int
 	known    map[*ir.Value]*versions
 	branches map[*ir.Op]*ir.Op // a yield -> the if it ends a branch of
-	err      error
 }
 
 // branchesOf finds the if that each yield of a branch belongs to.
@@ -71,12 +85,6 @@ type form struct {
 
 // slot collects the operations that replace one operation.
 type slot struct{ ops []*ir.Op }
-
-func (c *chooser) fail(o *ir.Op, format string, args ...any) {
-	if c.err == nil {
-		c.err = fmt.Errorf("%s: %s: %w: %w", o.Pos, o.Code, ErrUnsupported, fmt.Errorf(format, args...))
-	}
-}
 
 // opened is a region whose operations are being replaced.
 type opened struct {
@@ -118,10 +126,18 @@ func (c *chooser) op(o *ir.Op, s *slot) {
 		c.branch(o, s)
 	case ir.OpDot:
 		c.dot(o, s)
-	case ir.OpReduce, ir.OpScan:
+	case ir.OpReduce:
 		c.reduce(o, s)
-	case ir.OpStore, ir.OpAtomic:
+	case ir.OpScan:
+		c.scan(o, s)
+	case ir.OpSplit:
+		c.split(o, s)
+	case ir.OpStore:
 		c.store(o, s)
+	case ir.OpAtomic:
+		c.atomic(o, s)
+	case ir.OpCopy:
+		c.copy(o, s)
 	case ir.OpWrite:
 		c.write(o, s)
 	case ir.OpYield:
@@ -134,13 +150,16 @@ func (c *chooser) op(o *ir.Op, s *slot) {
 // plain handles operations without a layout of their own.
 func (c *chooser) plain(o *ir.Op, s *slot) {
 	if len(o.Results) == 0 || !o.Result().Type.IsTile() {
+		for i, a := range o.Args {
+			if a.Type.IsTile() { // reshaped to a scalar
+				o.Args[i] = c.want(a, c.anyLayout(a))
+			}
+		}
 		s.ops = append(s.ops, o)
 		return
 	}
 	lead := c.lead(o)
-	for _, r := range o.Results {
-		c.known[r] = &versions{v: r, at: s, lazy: true}
-	}
+	c.known[o.Result()] = &versions{v: o.Result(), at: s, lazy: true}
 	if lead != nil {
 		c.want(o.Result(), lead)
 	}
@@ -149,7 +168,7 @@ func (c *chooser) plain(o *ir.Op, s *slot) {
 // lead is the layout that an operation takes from its operands: the one that is
 // most costly to leave.
 func (c *chooser) lead(o *ir.Op) *layout.Layout {
-	if !o.Code.Info().Elementwise && o.Code != ir.OpTranspose && o.Code != ir.OpRandom16 {
+	if !o.Code.Info().Elementwise && !moves(o) && o.Code != ir.OpRandom16 {
 		return nil
 	}
 	var best *layout.Layout
@@ -161,12 +180,8 @@ func (c *chooser) lead(o *ir.Op) *layout.Layout {
 			}
 		}
 	}
-	if best != nil && o.Code == ir.OpTranspose {
-		t, err := best.Transpose(o.Perm)
-		if err != nil {
-			return nil
-		}
-		return t
+	if best != nil && moves(o) {
+		return moved(o, best)
 	}
 	return best
 }
@@ -258,28 +273,22 @@ func (c *chooser) emit(k *versions, o *ir.Op, l *layout.Layout) *ir.Value {
 // make emits the operation of a lazy value in layout l.
 func (c *chooser) make(k *versions, l *layout.Layout) *ir.Value {
 	o := k.v.Def
-	n := &ir.Op{Code: o.Code, Given: o.Given, Attrs: o.Attrs, Pos: o.Pos, Args: slices.Clone(o.Args)}
-	if o.Code == ir.OpSplit {
-		c.fail(o, "no layout is chosen for it yet")
-		return k.v
+	if o.Code == ir.OpJoin && o.Args[0].Type.IsTile() && !inRegisters(l, l.Rank()-1) {
+		c.make(k, pairsInRegisters(l))
+		return c.want(k.v, l)
 	}
+	n := &ir.Op{Code: o.Code, Given: o.Given, Attrs: o.Attrs, Pos: o.Pos, Args: slices.Clone(o.Args)}
 	for i, a := range o.Args {
-		if !a.Type.IsTile() {
-			continue
+		if a.Type.IsTile() {
+			n.Args[i] = c.want(a, c.operandLayout(o, i, l))
 		}
-		al, err := c.operandLayout(o, i, l)
-		if err != nil {
-			c.fail(o, "%w", err)
-			return k.v
-		}
-		n.Args[i] = c.want(a, al)
 	}
 	return c.emit(k, n, l)
 }
 
 // operandLayout is the layout in which operand i of o serves to make o's result
 // in layout l.
-func (c *chooser) operandLayout(o *ir.Op, i int, l *layout.Layout) (*layout.Layout, error) {
+func (c *chooser) operandLayout(o *ir.Op, i int, l *layout.Layout) *layout.Layout {
 	a := o.Args[i].Type
 	switch o.Code {
 	case ir.OpBroadcast:
@@ -288,27 +297,31 @@ func (c *chooser) operandLayout(o *ir.Op, i int, l *layout.Layout) (*layout.Layo
 				l = l.Slice(d).Expand(d)
 			}
 		}
-		return l, nil
 	case ir.OpExpand:
-		return l.Slice(o.Axis), nil
+		return l.Slice(o.Axis)
 	case ir.OpTranspose:
 		inverse := make([]int, len(o.Perm))
 		for d, p := range o.Perm {
 			inverse[p] = d
 		}
-		return l.Transpose(inverse)
+		t, err := l.Transpose(inverse)
+		if err != nil {
+			panic(err)
+		}
+		return t
 	case ir.OpReshape:
-		return l.Reshape(a.Shape)
+		if r, err := l.Reshape(a.Shape); err == nil {
+			return r
+		}
+		return c.anyLayout(o.Args[i]) // it goes through shared memory
 	case ir.OpJoin:
-		return l.Slice(len(a.Shape)), nil
+		return l.Slice(len(a.Shape))
 	case ir.OpLoad:
-		if len(a.Shape) == 1 && l.Rank() > 1 { // row numbers
-			for l.Rank() > 1 {
-				l = l.Slice(1)
-			}
+		if len(a.Shape) == 1 { // row numbers, or a mask of rank 1
+			l, _ = rowSlice(l)
 		}
 	}
-	return l, nil
+	return l
 }
 
 // anyLayout is where a tile goes that nothing asks for in a layout: spread for
@@ -345,10 +358,7 @@ func (c *chooser) blocked(shape, order []int, vector int) *layout.Layout {
 	}
 	l, err := layout.Blocked(shape, order, vector, c.warps)
 	if err != nil {
-		if c.err == nil {
-			c.err = fmt.Errorf("%w: %w", ErrUnsupported, err)
-		}
-		l, _ = layout.Replicated([]int{1}, 1)
+		panic(failure{fmt.Errorf("%w: %w", ErrUnsupported, err)})
 	}
 	return l
 }
@@ -458,10 +468,6 @@ func (c *chooser) reduce(o *ir.Op, s *slot) {
 	}
 	o.Args[0] = c.want(o.Args[0], l)
 	s.ops = append(s.ops, o)
-	if o.Code == ir.OpScan {
-		c.define(o.Result(), l, s)
-		return
-	}
 	if o.Result().Type.IsTile() {
 		c.define(o.Result(), l.Slice(o.Axis), s)
 	}
@@ -481,23 +487,46 @@ func (c *chooser) store(o *ir.Op, s *slot) {
 	if l == nil || v.Type.Rank() > 1 && l.Contiguous(order[0])*2 <= vector && v.Type.Elements() >= 32*c.warps*vector {
 		l = c.blocked(v.Type.Shape, order, vector)
 	}
+	c.operands(o, a, l)
+	s.ops = append(s.ops, o)
+}
+
+// operands asks for the tiles of an access whose own tile has layout l.
+func (c *chooser) operands(o *ir.Op, a access, l *layout.Layout) {
+	rows, _ := rowSlice(l)
 	for i, x := range o.Args {
 		switch {
 		case !x.Type.IsTile():
-		case slices.Equal(x.Type.Shape, v.Type.Shape) && !slices.Contains(a.indices, x):
+		case i > 0 && i <= len(a.indices):
+			o.Args[i] = c.want(x, rows)
+		default:
 			o.Args[i] = c.want(x, l)
-		default: // row numbers
-			rl := l
-			for rl.Rank() > 1 {
-				rl = rl.Slice(1)
-			}
-			o.Args[i] = c.want(x, rl)
 		}
 	}
-	s.ops = append(s.ops, o)
-	if o.Code == ir.OpAtomic {
+}
+
+// atomic spreads the elements so that every one is held once.
+func (c *chooser) atomic(o *ir.Op, s *slot) {
+	v := o.Operand("value")
+	if v.Type.IsTile() {
+		a := accessOf(o, v.Type.Shape)
+		order, _ := c.accessOrder(a)
+		l := c.blocked(v.Type.Shape, order, 1)
+		c.operands(o, a, l)
 		c.define(o.Result(), l, s)
 	}
+	s.ops = append(s.ops, o)
+}
+
+// copy asks for row numbers and masks as the copy is shared out.
+func (c *chooser) copy(o *ir.Op, s *slot) {
+	ring := o.Operand("ring").Type
+	l, _ := c.f.copyLayout(o, ring, c.warps)
+	if l == nil {
+		panic(unsupported(o, "no layout for a copy of %s", ring))
+	}
+	c.operands(o, accessOf(o, ring.Shape), l)
+	s.ops = append(s.ops, o)
 }
 
 func (c *chooser) write(o *ir.Op, s *slot) {

@@ -10,6 +10,9 @@ import (
 // dot gives a dot its fragments: those of the tensor-core instruction that
 // multiplies its types, or plain register tiles where there is none.
 func (c *chooser) dot(o *ir.Op, s *slot) {
+	if e := c.m.multiplied(o); e != o.Args[0].Type.Elem || e != o.Args[1].Type.Elem {
+		o.Args[0], o.Args[1] = c.castTo(o.Args[0], e, o, s), c.castTo(o.Args[1], e, o, s)
+	}
 	x, y, acc := o.Args[0], o.Args[1], o.Args[2]
 	form, ok := c.m.tensorForm(o)
 	var la, lb, lc *layout.Layout
@@ -27,12 +30,41 @@ func (c *chooser) dot(o *ir.Op, s *slot) {
 		la, lb, lc, err = c.outerProduct(x.Type.Shape, y.Type.Shape)
 	}
 	if err != nil {
-		c.fail(o, "%w", err)
-		return
+		panic(unsupported(o, "%w", err))
 	}
 	o.Args[0], o.Args[1], o.Args[2] = c.want(x, la), c.want(y, lb), c.want(acc, lc)
+	c.scales(o, lc)
 	s.ops = append(s.ops, o)
 	c.define(o.Result(), lc, s)
+}
+
+// castTo is a tile as another type, made when it is asked for.
+func (c *chooser) castTo(x *ir.Value, e ir.Elem, user *ir.Op, s *slot) *ir.Value {
+	if x.Type.Elem == e {
+		return x
+	}
+	o := &ir.Op{Code: ir.OpCast, Args: []*ir.Value{x}, Pos: user.Pos}
+	v := c.k.NewValue(x.Name, x.Type.WithElem(e).WithLayout(nil))
+	v.Def = o
+	o.Results = []*ir.Value{v}
+	c.plain(o, s)
+	return v
+}
+
+// scales gives each thread the scales of its accumulators' rows and columns, those of
+// all groups.
+func (c *chooser) scales(o *ir.Op, acc *layout.Layout) {
+	for i, a := range o.Args[3:] {
+		axis := 0 // that the scales have in common with the accumulator
+		if a == o.Operand("scale_y") && (i == 1 || o.Operand("scale_x") == nil) {
+			axis = 1
+		}
+		l, err := acc.Slice(1 - axis).Expand(1 - axis).Broadcast(a.Type.Shape)
+		if err != nil {
+			panic(unsupported(o, "%w", err))
+		}
+		o.Args[3+i] = c.want(a, l)
+	}
 }
 
 // arrange spreads the warps over an accumulator: all along M when its rows are

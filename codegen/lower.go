@@ -29,8 +29,7 @@ type lowering struct {
 	plan     *sharedPlan
 	users    users
 	in       *ir.Region // being lowered
-	dirty    bool       // shared memory was accessed since the last barrier
-	err      error
+	pending  unordered
 }
 
 // lower produces the thread program of a kernel.
@@ -54,13 +53,7 @@ func lower(k *ir.Kernel, m *machine) (*simt.Kernel, []Param, error) {
 	}
 	l.tileSpace()
 	l.region(k.Body)
-	return s, l.params, l.err
-}
-
-func (l *lowering) fail(o *ir.Op, format string, args ...any) {
-	if l.err == nil {
-		l.err = fmt.Errorf("%s: %s: %w: %w", o.Pos, o.Code, ErrUnsupported, fmt.Errorf(format, args...))
-	}
+	return s, l.params, nil
 }
 
 // region lowers a region's operations up to its yield and returns that.
@@ -69,9 +62,6 @@ func (l *lowering) region(r *ir.Region) *ir.Op {
 	l.in = r
 	defer func() { l.in = outer }()
 	for _, o := range r.Ops {
-		if l.err != nil {
-			return nil
-		}
 		if o.Code == ir.OpYield {
 			return o
 		}
@@ -83,6 +73,9 @@ func (l *lowering) region(r *ir.Region) *ir.Op {
 // op lowers one operation.
 func (l *lowering) op(o *ir.Op) {
 	l.b.Note(noteOf(o))
+	if accessesGlobal(o) {
+		l.orderGlobal(o)
+	}
 	switch o.Code {
 	case ir.OpDim:
 		l.scalars[o.Result()] = l.viewOf(o.Args[0]).size[o.Axis]()
@@ -100,20 +93,30 @@ func (l *lowering) op(o *ir.Op) {
 		l.dot(o)
 	case ir.OpReduce:
 		l.reduce(o)
+	case ir.OpScan:
+		l.scan(o)
+	case ir.OpSplit:
+		l.split(o)
+	case ir.OpRandom16:
+		l.random16(o)
+	case ir.OpAtomic:
+		l.atomic(o)
+	case ir.OpAwait:
+		l.awaitFlag(o)
+	case ir.OpSignal:
+		l.signal(o)
 	case ir.OpRing:
-		l.enter(l.plan.buffers[o.Result()])
+		l.meet() // others may still be reading what lay there before
 	case ir.OpCopy:
 		l.copy(o)
 	case ir.OpCommit:
 		l.commit(o)
 	case ir.OpAcquire:
-		if l.dirty {
-			l.barrier()
-		}
+		l.meet()
 	case ir.OpWait:
 		l.await(o)
 	case ir.OpRelease:
-		l.dirty = true
+		l.pending.shared = true
 	case ir.OpRead:
 		l.read(o)
 	case ir.OpWrite:
@@ -159,9 +162,8 @@ func (l *lowering) loop(o *ir.Op) {
 	if count != nil {
 		init = append(init, l.modulo(o.Args[3+slices.Index(body.Params, count)-1], depth))
 	}
-	// What an iteration leaves unordered, the next one meets.
-	dirtyAtEnd := releasesLast(body)
-	l.dirty = l.dirty || dirtyAtEnd
+	before := l.pending
+	l.enterLoop(o)
 	results := l.b.For(l.scalar(o.Args[0]), l.scalar(o.Args[1]), l.scalar(o.Args[2]), init, func(i *simt.Value, c []*simt.Value) []*simt.Value {
 		l.scalars[body.Params[0]] = i.Named(nameOr(body.Params[0], "i"))
 		for _, p := range body.Params[1:] {
@@ -171,9 +173,6 @@ func (l *lowering) loop(o *ir.Op) {
 			l.counters[count] = counter{depth, c[0].Named("slot")}
 		}
 		yield := l.region(body)
-		if l.err != nil {
-			return init
-		}
 		next := make([]*simt.Value, 0, len(init))
 		for _, v := range yield.Args {
 			next = append(next, l.registers(v)...)
@@ -183,29 +182,13 @@ func (l *lowering) loop(o *ir.Op) {
 		}
 		return next
 	})
+	l.pending = l.pending.or(before)
 	for i, r := range o.Results {
 		if count == body.Params[1+i] {
 			l.counters[r] = counter{depth, results[len(results)-1]}
 		}
 		results = l.define(r, results)
 	}
-}
-
-// releasesLast tells whether a loop's body ends with shared memory released but no
-// barrier after it.
-func releasesLast(r *ir.Region) bool {
-	dirty := false
-	for _, o := range r.Ops {
-		switch o.Code {
-		case ir.OpRelease, ir.OpConvert, ir.OpReduce:
-			dirty = true
-		case ir.OpWait, ir.OpBarrier:
-			dirty = false
-		case ir.OpFor:
-			dirty = releasesLast(o.Regions[0])
-		}
-	}
-	return dirty
 }
 
 func nameOr(v *ir.Value, name string) string {
@@ -216,12 +199,13 @@ func nameOr(v *ir.Value, name string) string {
 }
 
 func (l *lowering) branch(o *ir.Op) {
+	before := l.pending
+	var after []unordered
 	side := func(r *ir.Region) func() []*simt.Value {
 		return func() []*simt.Value {
+			l.pending = before
 			yield := l.region(r)
-			if yield == nil {
-				return nil
-			}
+			after = append(after, l.pending)
 			var vs []*simt.Value
 			for _, v := range yield.Args {
 				vs = append(vs, l.registers(v)...)
@@ -230,13 +214,13 @@ func (l *lowering) branch(o *ir.Op) {
 		}
 	}
 	results := l.b.If(l.scalar(o.Args[0]), side(o.Regions[0]), side(o.Regions[1]))
-	if l.err != nil {
-		return
+	l.pending = after[0]
+	for _, u := range after[1:] {
+		l.pending = l.pending.or(u)
 	}
 	for _, r := range o.Results {
 		results = l.define(r, results)
 	}
-	l.dirty = true
 }
 
 // registers are the registers that hold a scalar or a tile.
@@ -283,10 +267,4 @@ func (l *lowering) tile(v *ir.Value) *fragment {
 		return f
 	}
 	panic(fmt.Sprintf("tile %%%s (%d) is used before it is lowered", v.Name, v.ID))
-}
-
-// barrier makes all warps meet.
-func (l *lowering) barrier() {
-	l.b.Bar(l.b.Const32(0), 0)
-	l.dirty = false
 }

@@ -12,19 +12,27 @@ import (
 // from shared memory are loaded a slice ahead of the instructions that use them.
 func (l *lowering) dot(o *ir.Op) {
 	form, tensor := l.m.tensorForm(o)
+	depth, groups := o.Args[0].Type.Shape[1], scaleGroups(o)
 	step := form.k
 	if !tensor {
-		step = outerStep
+		step = outerStep(depth / groups)
 	}
 	acc := l.tile(o.Args[2])
 	x, y := l.dotOperand(o, 0, 1, step), l.dotOperand(o, 1, 0, step)
-	regs := slices.Clone(acc.regs)
-	multiply := func(k int) { l.outer(o, acc, regs, x, y, k, min(step, o.Args[0].Type.Shape[1]-k)) }
+	into := func(regs []*simt.Value, k int) { l.outer(acc, regs, x, y, k, step) }
+	regs := slices.Clone(l.elements(acc))
 	if tensor {
-		tiles := accumulatorTiles(acc.l)
-		multiply = func(k int) { l.mma(o, form, tiles, regs, x, y, k) }
+		x.instruction, y.instruction = true, true
+		x.prepare()
+		y.prepare()
+		regs = slices.Clone(acc.regs)
+		tiles := accumulatorTiles(acc)
+		into = func(regs []*simt.Value, k int) { l.mma(form, tiles, regs, x, y, k) }
 	}
-	depth := o.Args[0].Type.Shape[1]
+	multiply := into
+	if len(o.Args) > 3 {
+		multiply = l.scaled(o, acc, depth/groups, step, into)
+	}
 	x.fetch(0)
 	y.fetch(0)
 	for k := 0; k < depth; k += step {
@@ -32,14 +40,70 @@ func (l *lowering) dot(o *ir.Op) {
 			x.fetch(k + step)
 			y.fetch(k + step)
 		}
-		multiply(k)
+		multiply(regs, k)
 	}
-	f := &fragment{l: acc.l, elem: acc.elem, pack: acc.pack, regs: regs}
-	l.set(o.Result(), f)
+	if tensor {
+		l.set(o.Result(), &fragment{l: acc.l, elem: acc.elem, pack: acc.pack, regs: regs})
+		return
+	}
+	l.set(o.Result(), l.packed(o.Result().Type, regs))
 }
 
-// outerStep is how much of K plain arithmetic takes at a time.
-const outerStep = 4
+// outerStep is how much of a depth plain arithmetic takes at a time: a divisor of it.
+func outerStep(depth int) int {
+	for _, n := range []int{4, 2} {
+		if depth%n == 0 {
+			return n
+		}
+	}
+	return 1
+}
+
+// scaled multiplies groups of K into accumulators of their own, which are scaled and
+// added when a group is complete.
+func (l *lowering) scaled(o *ir.Op, acc *fragment, group, step int, into func([]*simt.Value, int)) func([]*simt.Value, int) {
+	b := l.b
+	if acc.elem != ir.F32 {
+		panic(unsupported(o, "scales into %s: want f32", acc.elem))
+	}
+	var sx, sy *dotOperand
+	if v := o.Operand("scale_x"); v != nil {
+		sx = l.scaleOperand(v, 1)
+	}
+	if v := o.Operand("scale_y"); v != nil {
+		sy = l.scaleOperand(v, 0)
+	}
+	part := make([]*simt.Value, len(acc.regs))
+	return func(regs []*simt.Value, k int) {
+		if k%group == 0 {
+			for r := range part {
+				part[r] = b.ConstF32(0)
+			}
+		}
+		into(part, k)
+		if k%group != group-step {
+			return
+		}
+		for r := range regs {
+			c := acc.l.Register(r)
+			scale := b.ConstF32(1)
+			switch {
+			case sx == nil:
+				scale = sy.element(c.At(1), k/group)
+			case sy == nil:
+				scale = sx.element(c.At(0), k/group)
+			default:
+				scale = b.Mul(sx.element(c.At(0), k/group), sy.element(c.At(1), k/group))
+			}
+			regs[r] = b.Add(regs[r], b.Mul(part[r], scale))
+		}
+	}
+}
+
+func (l *lowering) scaleOperand(v *ir.Value, kAxis int) *dotOperand {
+	f := l.tile(v)
+	return &dotOperand{l: l, lay: f.l, kAxis: kAxis, elem: ir.F32, pack: 1, regs: f.regs, at: registersAt(f.l)}
+}
 
 // dotOperand is an operand of a dot, fetched by slices of K.
 type dotOperand struct {
@@ -47,30 +111,24 @@ type dotOperand struct {
 	lay    *layout.Layout
 	kAxis  int
 	elem   ir.Elem
+	acc    ir.Elem
 	pack   int
 	tf32   bool
 	regs   []*simt.Value
 	at     map[layout.Coord]int // coordinate of a register of the thread -> register
 	pieces map[int][]piece      // still to load, by slice of K
-	table  []int                // register of the operand -> register of the pieces
+
+	instruction bool // a tensor-core instruction multiplies
 }
 
 func (l *lowering) dotOperand(o *ir.Op, i, kAxis, step int) *dotOperand {
 	v := o.Args[i]
-	d := &dotOperand{l: l, lay: v.Type.Layout, kAxis: kAxis, elem: v.Type.Elem, tf32: o.Precision == ir.TF32}
-	d.at = make(map[layout.Coord]int, d.lay.Registers())
-	for r := d.lay.Registers() - 1; r >= 0; r-- {
-		d.at[d.lay.Register(r)] = r
-	}
+	d := &dotOperand{l: l, lay: v.Type.Layout, kAxis: kAxis, elem: v.Type.Elem, acc: o.Result().Type.Elem, tf32: o.Precision == ir.TF32}
+	d.at = registersAt(d.lay)
 	r, lazy := l.reads[v]
 	if !lazy || l.tiles[v] != nil || !d.aligned(r) {
 		f := l.tile(v)
 		d.regs, d.pack = slices.Clone(f.regs), f.pack
-		if d.tf32 {
-			for i, x := range d.regs {
-				d.regs[i] = l.b.CvtTF32(x, simt.I32)
-			}
-		}
 		return d
 	}
 	d.pack = newFragment(v.Type).pack
@@ -81,6 +139,15 @@ func (l *lowering) dotOperand(o *ir.Op, i, kAxis, step int) *dotOperand {
 		d.pieces[k] = append(d.pieces[k], p)
 	}
 	return d
+}
+
+// prepare rounds what is in registers already as the instruction wants it.
+func (d *dotOperand) prepare() {
+	if d.pieces == nil && d.tf32 {
+		for i, x := range d.regs {
+			d.regs[i] = d.l.b.CvtTF32(x, simt.I32)
+		}
+	}
 }
 
 // aligned tells whether a transposed read keeps its register numbers.
@@ -98,9 +165,10 @@ func (d *dotOperand) aligned(r *ringRead) bool {
 
 // fetch loads the slice of K at k.
 func (d *dotOperand) fetch(k int) {
+	d.l.pending.shared = d.l.pending.shared || len(d.pieces[k]) > 0
 	for _, p := range d.pieces[k] {
 		for i, v := range p.load() {
-			if d.tf32 {
+			if d.tf32 && d.instruction {
 				v = d.l.b.CvtTF32(v, simt.I32)
 			}
 			d.regs[p.registers[i]/d.pack] = v
@@ -129,33 +197,48 @@ func (d *dotOperand) element(other, k int) *simt.Value {
 	if d.kAxis == 0 {
 		at = []int{k, other}
 	}
-	r := d.at[layout.Pack(at)]
-	v := d.regs[r/d.pack]
-	if d.pack == 2 {
-		lo, hi := d.l.b.Unpack(v, elementType(d.elem))
-		v = lo
-		if r%2 == 1 {
-			v = hi
-		}
+	r, ok := d.at[layout.Pack(at)]
+	if !ok {
+		panic("dot operand lacks an element")
 	}
-	return d.l.widen(v, d.elem)
+	l := d.l
+	v := l.unpack(d.regs[r/d.pack], d.elem, d.pack)[r%d.pack]
+	switch {
+	case d.tf32:
+		return l.roundTF32(v)
+	case d.acc == ir.F16:
+		return v
+	}
+	return l.widen(v, d.elem)
+}
+
+// roundTF32 rounds an f32 to tf32.
+func (l *lowering) roundTF32(v *simt.Value) *simt.Value {
+	b := l.b
+	if l.m.sm >= 80 {
+		return b.CvtTF32(v, simt.F32)
+	}
+	x := b.Bitcast(v, simt.I32)
+	rounded := b.And(b.Add(x, b.Const32(0x1000)), b.Const32(^0x1fff))
+	finite := b.Cmp(simt.LT, b.And(x, b.Const32(0x7fffffff)), b.Const32(0x7f800000))
+	return b.Select(finite, b.Bitcast(rounded, simt.F32), v)
 }
 
 // accumulatorTile is an m16n8 tile of an accumulator: where its registers start and
 // where it lies.
 type accumulatorTile struct{ reg, row, col int }
 
-func accumulatorTiles(l *layout.Layout) []accumulatorTile {
-	out := make([]accumulatorTile, 0, l.Registers()/4)
-	for r := 0; r < l.Registers(); r += 4 {
-		c := l.Register(r)
-		out = append(out, accumulatorTile{r, c.At(0), c.At(1)})
+func accumulatorTiles(f *fragment) []accumulatorTile {
+	out := make([]accumulatorTile, 0, f.l.Registers()/4)
+	for r := 0; r < f.l.Registers(); r += 4 {
+		c := f.l.Register(r)
+		out = append(out, accumulatorTile{r / f.pack, c.At(0), c.At(1)})
 	}
 	return out
 }
 
 // mma issues the tensor-core instructions of one slice of K.
-func (l *lowering) mma(o *ir.Op, form tensorForm, tiles []accumulatorTile, regs []*simt.Value, x, y *dotOperand, k int) {
+func (l *lowering) mma(form tensorForm, tiles []accumulatorTile, regs []*simt.Value, x, y *dotOperand, k int) {
 	info := form.mma.Info()
 	for _, t := range tiles {
 		a := x.part(t.row, k, info.A)
@@ -165,7 +248,7 @@ func (l *lowering) mma(o *ir.Op, form tensorForm, tiles []accumulatorTile, regs 
 }
 
 // outer multiplies by plain arithmetic.
-func (l *lowering) outer(o *ir.Op, acc *fragment, regs []*simt.Value, x, y *dotOperand, k, n int) {
+func (l *lowering) outer(acc *fragment, regs []*simt.Value, x, y *dotOperand, k, n int) {
 	for i := range n {
 		for r := range regs {
 			c := acc.l.Register(r)

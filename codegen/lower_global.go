@@ -1,7 +1,7 @@
 package codegen
 
 import (
-	"math/bits"
+	"slices"
 
 	"github.com/kgen-dev/kgen/codegen/simt"
 	"github.com/kgen-dev/kgen/ir"
@@ -13,17 +13,17 @@ import (
 type globalAccess struct {
 	*lowering
 	access
-	v        *view
-	l        *layout.Layout
-	elem     int // bytes
-	contig   int // axis of adjacent elements, -1 if none
-	vector   int // elements accessed as one, along contig
-	base     *simt.Value
-	bounds   []edge // axes that may reach outside
-	idle     *simt.Value
-	rowAt    []*simt.Value // for a gather: the row number of each register of the row slice
-	rowTable []int
-	limit    *simt.Value
+	v      *view
+	l      *layout.Layout
+	elem   int // bytes
+	contig int // axis of adjacent elements, -1 if none
+	vector int // elements accessed as one, along contig
+	base   *simt.Value
+	bounds []edge      // axes that may reach outside
+	gate   *simt.Value // false where an index that no axis spans is outside; nil for true
+	idle   *simt.Value
+	rowAt  [][]*simt.Value // for a gather: by dimension, the row number of each register; nil for scalars
+	limit  *simt.Value
 }
 
 // edge is an axis along which elements may lie outside: inside is where the
@@ -37,19 +37,18 @@ type edge struct {
 // accessFor prepares an access of o with the given layout.
 func (l *lowering) accessFor(o *ir.Op, lay *layout.Layout, mostBytes int) *globalAccess {
 	g := &globalAccess{lowering: l, access: accessOf(o, lay.Shape()), v: l.viewOf(o.View()), l: lay}
-	g.elem = g.v.elem.Bits() / 8
+	g.elem = bytesOf(g.v.elem)
 	g.contig = l.f.contiguous(g.access)
 	g.vector = 1
 	if g.contig >= 0 && o.Operand("mask") == nil {
 		g.vector = min(l.f.vector(g.access, mostBytes), lay.Contiguous(g.contig))
 	}
-	if g.elem*g.vector > 16 {
-		g.vector = 16 / g.elem
-	}
 	if limit := o.Operand("limit"); limit != nil {
 		g.limit = l.scalar(limit)
 	}
+	g.gather()
 	g.address()
+	g.gates()
 	g.edges()
 	g.idle = l.owners(lay)
 	return g
@@ -68,18 +67,12 @@ func (l *lowering) owners(lay *layout.Layout) *simt.Value {
 // address computes the thread's own address: the tile's first element plus the
 // thread's coordinates.
 func (g *globalAccess) address() {
-	b := g.b
-	p := g.offset(g.v, g.indices)
+	g.base = g.offset(g.v, g.indices)
 	for axis := range g.shape {
-		d := g.axisDim(axis)
-		if d < 0 {
-			g.gather()
-			continue
+		if d := g.axisDim(axis); d >= 0 {
+			g.base = g.step(g.base, d, g.index(g.l.ThreadBases(axis), true))
 		}
-		p = g.step(p, d, g.index(g.l.ThreadBases(axis), true))
 	}
-	g.base = p
-	_ = b
 }
 
 // step adds n elements along dimension d to an address.
@@ -90,25 +83,57 @@ func (g *globalAccess) step(p *simt.Value, d int, n *simt.Value) *simt.Value {
 	return g.b.MadWide(n, g.v.stride[d].bytes(), p)
 }
 
-// gather finds the row number that each register's row has.
+// gather finds the row numbers that each register's row has.
 func (g *globalAccess) gather() {
-	rows := g.tile(g.rows)
-	slice := g.l
-	table := make([]int, slice.Registers())
+	if g.rows == nil {
+		return
+	}
+	slice, table := rowSlice(g.l)
+	g.rowAt = make([][]*simt.Value, len(g.indices))
+	for d, i := range g.indices {
+		if !i.Type.IsTile() {
+			continue
+		}
+		rows := g.elements(g.tile(i))
+		if len(rows) != slice.Registers() {
+			panic("row numbers in another layout than the tile's rows")
+		}
+		at := make([]*simt.Value, len(table))
+		for r, s := range table {
+			at[r] = rows[s]
+		}
+		g.rowAt[d] = at
+	}
+}
+
+// rowSlice is the layout of a tile's rows, its axis 0, and which register of it each
+// register of the tile has its row in.
+func rowSlice(l *layout.Layout) (slice *layout.Layout, table []int) {
+	table = make([]int, l.Registers())
 	for r := range table {
 		table[r] = r
 	}
-	for slice.Rank() > 1 {
+	for slice = l; slice.Rank() > 1; slice = slice.Slice(1) {
 		t := slice.SliceTable(1)
 		for r := range table {
 			table[r] = t[table[r]]
 		}
-		slice = slice.Slice(1)
 	}
-	g.rowAt, g.rowTable = g.elements(rows), table
+	return slice, table
 }
 
-// edges finds the axes that may reach outside the view.
+// gates checks the indices that no axis spans.
+func (g *globalAccess) gates() {
+	for d, i := range g.indices {
+		if i.Type.IsTile() || slices.Contains(g.dims, d) || g.f.within(g.view, d, i) {
+			continue
+		}
+		g.gate = g.both(g.gate, g.b.Cmp(simt.LTU, g.scalar(i), g.v.size[d]()))
+	}
+}
+
+// edges finds the axes that may reach outside the view. The first takes the gate in:
+// where that is shut, the view counts as empty.
 func (g *globalAccess) edges() {
 	b := g.b
 	for axis := range g.shape {
@@ -116,8 +141,13 @@ func (g *globalAccess) edges() {
 		if d < 0 || g.f.inside(g.access, axis) {
 			continue
 		}
+		size := g.v.size[d]()
+		if g.gate != nil {
+			size = b.Select(g.gate, size, b.Const32(0))
+			g.gate = nil
+		}
 		first := b.Add(g.scalar(g.indices[d]), g.index(g.l.ThreadBases(axis), true))
-		e := edge{axis: axis, room: b.Sub(g.v.size[d](), first)}
+		e := edge{axis: axis, room: b.Sub(size, first)}
 		if !g.f.nonNegative(g.indices[d]) {
 			e.low = b.Neg(first)
 		}
@@ -132,9 +162,9 @@ func (g *globalAccess) at(r int) (*simt.Value, int) {
 	for axis := range g.shape {
 		d := g.axisDim(axis)
 		if d < 0 {
-			for rd, i := range g.indices {
-				if i.Type.IsTile() {
-					p = g.step(p, rd, g.rowAt[g.rowTable[r]])
+			for rd := range g.indices {
+				if g.rowAt[rd] != nil {
+					p = g.step(p, rd, g.rowAt[rd][r])
 				}
 			}
 			continue
@@ -152,31 +182,22 @@ func (g *globalAccess) at(r int) (*simt.Value, int) {
 // guard is the predicate under which register r may be accessed; nil if always.
 func (g *globalAccess) guard(r int) *simt.Value {
 	b := g.b
-	var p *simt.Value
-	and := func(q *simt.Value) {
-		if p == nil {
-			p = q
-		} else {
-			p = b.And(p, q)
-		}
-	}
+	p := g.gate
 	c := g.l.Register(r)
 	for _, e := range g.bounds {
 		n := b.Const32(c.At(e.axis))
-		and(b.Cmp(simt.GT, e.room, n))
+		p = g.both(p, b.Cmp(simt.GT, e.room, n))
 		if e.low != nil {
-			and(b.Cmp(simt.LE, e.low, n))
+			p = g.both(p, b.Cmp(simt.LE, e.low, n))
 		}
 	}
-	if g.rowAt != nil {
-		for d, i := range g.indices {
-			if i.Type.IsTile() {
-				and(b.Cmp(simt.LTU, g.rowAt[g.rowTable[r]], g.v.size[d]()))
-			}
+	for d, at := range g.rowAt {
+		if at != nil {
+			p = g.both(p, b.Cmp(simt.LTU, at[r], g.v.size[d]()))
 		}
-		if g.limit != nil {
-			and(b.Cmp(simt.LT, g.coordinate(g.l, r, 0), g.limit))
-		}
+	}
+	if g.limit != nil {
+		p = g.both(p, b.Cmp(simt.LT, g.coordinate(g.l, r, 0), g.limit))
 	}
 	return p
 }
@@ -209,81 +230,39 @@ func (l *lowering) load(o *ir.Op) {
 		return
 	}
 	g := l.accessFor(o, t.Layout, 16)
-	var mask []*simt.Value
-	if m := o.Operand("mask"); m != nil {
-		mask = l.elements(l.tile(m))
-	}
+	mask := l.maskOf(o)
 	var fill *simt.Value
 	if v := o.Operand("fill"); v != nil {
 		fill = l.scalar(v)
 	}
-	out := make([]*simt.Value, 0, t.Layout.Registers())
+	var out []*simt.Value
+	pack := 1
 	for r := 0; r < t.Layout.Registers(); r += g.vector {
 		p := g.guard(r)
 		if mask != nil {
 			p = l.both(p, mask[r])
 		}
-		l.under(p, func() { out = append(out, g.loadVector(r, fill, t.Elem)...) })
+		l.under(p, func() {
+			var vs []*simt.Value
+			vs, pack = g.loadVector(r, fill)
+			out = append(out, vs...)
+		})
 	}
-	l.set(o.Result(), l.packed(t, out))
+	l.set(o.Result(), l.fromRuns(t, out, pack))
 }
 
-// loadVector loads the elements of a vector, of elements' own type.
-func (g *globalAccess) loadVector(r int, fill *simt.Value, e ir.Elem) []*simt.Value {
+// maskOf are the elements of an access's mask, nil if it has none.
+func (l *lowering) maskOf(o *ir.Op) []*simt.Value {
+	if m := o.Operand("mask"); m != nil {
+		return l.elements(l.tile(m))
+	}
+	return nil
+}
+
+// loadVector loads the elements of a vector.
+func (g *globalAccess) loadVector(r int, fill *simt.Value) (vs []*simt.Value, pack int) {
 	addr, off := g.at(r)
-	t, n := elementType(e), g.vector
-	if e.Bits() == 8 || e == ir.I1 {
-		return g.loadBytes(addr, off, e)
-	}
-	a := simt.Access{Offset: off, Cache: g.cache()}
-	if is16(e) && n > 1 {
-		t, n = packedType(e, 2), n/2
-	}
-	if fill != nil {
-		f := fill
-		if t.Bits() != fill.Type.Bits() {
-			f = g.b.Pack(fill, fill, t)
-		}
-		for range min(n, 4) {
-			a.Default = append(a.Default, f)
-		}
-	}
-	var out []*simt.Value
-	per := 16 / (t.Bits() / 8)
-	for i := 0; i < n; i += per {
-		k := min(per, n-i)
-		b := a
-		b.Offset += i * t.Bits() / 8
-		if b.Default != nil {
-			b.Default = b.Default[:k]
-		}
-		out = append(out, g.b.LdGlobal(t, k, addr, b)...)
-	}
-	if t == elementType(e) {
-		return out
-	}
-	halves := make([]*simt.Value, 0, 2*len(out))
-	for _, v := range out {
-		lo, hi := g.b.Unpack(v, elementType(e))
-		halves = append(halves, lo, hi)
-	}
-	return halves
-}
-
-func (g *globalAccess) loadBytes(addr *simt.Value, off int, e ir.Elem) []*simt.Value {
-	var out []*simt.Value
-	mem := simt.S8
-	if e != ir.I8 {
-		mem = simt.U8
-	}
-	for i := range g.vector {
-		v := g.b.LdMem(simt.Global, simt.I32, mem, 1, addr, simt.Access{Offset: off + i})[0]
-		if e == ir.I1 {
-			v = g.b.Cmp(simt.NE, v, g.b.Const32(0))
-		}
-		out = append(out, v)
-	}
-	return out
+	return g.loadRun(simt.Global, g.v.elem, g.vector, addr, simt.Access{Offset: off, Cache: g.cache()}, fill)
 }
 
 // cache hints: what a kernel only reads goes through the read-only path.
@@ -297,19 +276,29 @@ func (g *globalAccess) cache() simt.Cache {
 
 func (l *lowering) loadScalar(o *ir.Op) {
 	v := l.viewOf(o.View())
-	var p *simt.Value
-	for d, i := range o.Indices() {
-		p = l.both(p, l.b.Cmp(simt.LTU, l.scalar(i), v.size[d]()))
-	}
-	addr := l.offset(v, o.Indices())
-	var a simt.Access
-	if fill := o.Operand("fill"); fill != nil {
-		a.Default = []*simt.Value{l.scalar(fill)}
+	p := l.insideScalar(o, nil)
+	var fill *simt.Value
+	if f := o.Operand("fill"); f != nil {
+		fill = l.scalar(f)
 	}
 	if m := o.Operand("mask"); m != nil {
 		p = l.both(p, l.scalar(m))
 	}
-	l.under(p, func() { l.scalars[o.Result()] = l.b.LdGlobal(elementType(v.elem), 1, addr, a)[0] })
+	l.under(p, func() {
+		vs, _ := l.loadRun(simt.Global, v.elem, 1, l.offset(v, o.Indices()), simt.Access{}, fill)
+		l.scalars[o.Result()] = vs[0]
+	})
+}
+
+// insideScalar adds to p that an access of one element is inside its view.
+func (l *lowering) insideScalar(o *ir.Op, p *simt.Value) *simt.Value {
+	v := l.viewOf(o.View())
+	for d, i := range o.Indices() {
+		if !l.f.within(o.View(), d, i) {
+			p = l.both(p, l.b.Cmp(simt.LTU, l.scalar(i), v.size[d]()))
+		}
+	}
+	return p
 }
 
 // store lowers a store from registers.
@@ -321,55 +310,31 @@ func (l *lowering) store(o *ir.Op) {
 	}
 	f := l.tile(value)
 	g := l.accessFor(o, f.l, 16)
-	var mask []*simt.Value
-	if m := o.Operand("mask"); m != nil {
-		mask = l.elements(l.tile(m))
+	mask := l.maskOf(o)
+	regs, pack := f.regs, f.pack
+	if g.vector%pack != 0 {
+		regs, pack = l.elements(f), 1
 	}
-	regs := f.regs
-	if g.vector%f.pack != 0 {
-		regs = l.elements(f)
-	}
-	per := f.l.Registers() / len(regs) // elements in a register
 	for r := 0; r < f.l.Registers(); r += g.vector {
 		p := l.both(g.idle, g.guard(r))
 		if mask != nil {
 			p = l.both(p, mask[r])
 		}
-		vs := regs[r/per : (r+g.vector)/per]
-		l.under(p, func() { g.storeVector(r, vs) })
-	}
-	l.dirty = true
-}
-
-func (g *globalAccess) storeVector(r int, vs []*simt.Value) {
-	addr, off := g.at(r)
-	if vs[0].Type == simt.Pred || g.elem == 1 {
-		for i, v := range vs {
-			if v.Type == simt.Pred {
-				v = g.b.Select(v, g.b.Const32(1), g.b.Const32(0))
-			}
-			g.b.StMem(simt.Global, simt.U8, addr, []*simt.Value{v}, simt.Access{Offset: off + i})
-		}
-		return
-	}
-	size := vs[0].Type.Bits() / 8
-	per := 16 / size
-	for i := 0; i < len(vs); i += per {
-		n := min(per, len(vs)-i)
-		n = 1 << (bits.Len(uint(n)) - 1)
-		g.b.StGlobal(addr, vs[i:i+n], simt.Access{Offset: off + i*size})
+		addr, off := g.at(r)
+		l.under(p, func() {
+			l.storeRun(simt.Global, f.elem, addr, regs[r/pack:(r+g.vector)/pack], pack, simt.Access{Offset: off})
+		})
 	}
 }
 
 func (l *lowering) storeScalar(o *ir.Op) {
 	v := l.viewOf(o.View())
-	p := l.b.Cmp(simt.EQ, l.tid(), l.b.Const32(0))
-	for d, i := range o.Indices() {
-		p = l.both(p, l.b.Cmp(simt.LTU, l.scalar(i), v.size[d]()))
-	}
+	p := l.insideScalar(o, l.b.Cmp(simt.EQ, l.tid(), l.b.Const32(0)))
 	if m := o.Operand("mask"); m != nil {
 		p = l.both(p, l.scalar(m))
 	}
 	addr := l.offset(v, o.Indices())
-	l.under(p, func() { l.b.StGlobal(addr, []*simt.Value{l.scalar(o.Operand("value"))}, simt.Access{}) })
+	l.under(p, func() {
+		l.storeRun(simt.Global, v.elem, addr, []*simt.Value{l.scalar(o.Operand("value"))}, 1, simt.Access{})
+	})
 }

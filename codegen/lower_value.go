@@ -1,7 +1,7 @@
 package codegen
 
 import (
-	"math"
+	"slices"
 
 	"github.com/kgen-dev/kgen/codegen/simt"
 	"github.com/kgen-dev/kgen/ir"
@@ -12,37 +12,54 @@ import (
 // value lowers an operation that computes one value from others.
 func (l *lowering) value(o *ir.Op) {
 	r := o.Result()
-	if r == nil {
-		l.fail(o, "no lowering for it yet")
-		return
-	}
-	if r.Type.IsScalar() {
-		args := make([]*simt.Value, len(o.Args))
-		for i, a := range o.Args {
-			args[i] = l.widen(l.scalar(a), a.Type.Elem)
-		}
-		if v := l.compute(o, args); v != nil {
-			l.scalars[r] = l.narrow(v, r.Type.Elem)
-			if r.Name != "" {
-				l.scalars[r].Named(r.Name)
-			}
-		}
-		return
-	}
-	switch o.Code {
-	case ir.OpConst:
-		l.set(r, l.fill(r.Type, l.constant(r.Type.Elem, o)))
-	case ir.OpSplat:
-		l.set(r, l.fill(r.Type, l.scalar(o.Args[0])))
-	case ir.OpIota:
+	switch {
+	case o.Code == ir.OpConst:
+		l.uniform(r, l.constant(r.Type.Elem, o))
+	case o.Code == ir.OpSplat:
+		l.uniform(r, l.scalar(o.Args[0]))
+	case o.Code == ir.OpIota:
 		l.iota(o)
-	case ir.OpBroadcast, ir.OpExpand, ir.OpReshape:
+	case o.Code == ir.OpBroadcast, o.Code == ir.OpExpand, o.Code == ir.OpReshape:
 		l.reshape(o)
-	case ir.OpJoin:
+	case o.Code == ir.OpJoin:
 		l.join(o)
+	case r.Type.IsScalar():
+		l.scalarValue(o)
 	default:
 		l.elementwise(o)
 	}
+}
+
+// uniform defines a scalar, or a tile with the same in every element.
+func (l *lowering) uniform(r *ir.Value, v *simt.Value) {
+	if !r.Type.IsScalar() {
+		l.set(r, l.fill(r.Type, v))
+		return
+	}
+	l.scalars[r] = v
+	if r.Name != "" {
+		v.Named(r.Name)
+	}
+}
+
+func (l *lowering) scalarValue(o *ir.Op) {
+	r := o.Result()
+	args := make([]*simt.Value, len(o.Args))
+	for i, a := range o.Args {
+		args[i] = l.scalar(a)
+		if !native(o) {
+			args[i] = l.widen(args[i], a.Type.Elem)
+		}
+	}
+	if v := l.compute(o, args); v != nil {
+		l.uniform(r, l.narrow(v, r.Type.Elem))
+	}
+}
+
+// native tells whether an operation on 16-bit floats is done on them as they are: one
+// that only moves them, or one that f32 would round twice.
+func native(o *ir.Op) bool {
+	return o.Code == ir.OpFma || o.Code == ir.OpSelect || o.Code == ir.OpBitcast
 }
 
 func (l *lowering) widen(v *simt.Value, e ir.Elem) *simt.Value {
@@ -70,6 +87,12 @@ func (l *lowering) constant(e ir.Elem, o *ir.Op) *simt.Value {
 		return l.b.Const(simt.F16, int64(num.F16FromF32(float32(o.Float))))
 	case ir.BF16:
 		return l.b.Const(simt.BF16, int64(num.BF16FromF32(float32(o.Float))))
+	case ir.E4M3:
+		return l.b.Const(simt.I32, int64(num.E4M3.Encode(o.Float, num.Even, false)))
+	case ir.E5M2:
+		return l.b.Const(simt.I32, int64(num.E5M2.Encode(o.Float, num.Even, false)))
+	case ir.E2M1:
+		return l.b.Const(simt.I32, int64(num.E2M1.Encode(o.Float, num.Even, false)))
 	}
 	return l.b.Const(elementType(e), o.Int)
 }
@@ -77,9 +100,7 @@ func (l *lowering) constant(e ir.Elem, o *ir.Op) *simt.Value {
 // fill makes a tile with v in every element.
 func (l *lowering) fill(t ir.Type, v *simt.Value) *fragment {
 	f := newFragment(t)
-	if f.pack == 2 {
-		v = l.b.Pack(v, v, f.regType())
-	}
+	v = l.repeat(v, t.Elem, f.pack)
 	f.regs = make([]*simt.Value, f.count())
 	for i := range f.regs {
 		f.regs[i] = v
@@ -92,41 +113,17 @@ func (l *lowering) iota(o *ir.Op) {
 	f := newFragment(t)
 	f.regs = make([]*simt.Value, f.count())
 	for i := range f.regs {
-		f.regs[i] = l.coordinate(t.Layout, i, o.Axis)
+		f.regs[i] = l.b.Sext(l.coordinate(t.Layout, i, o.Axis), elementType(t.Elem))
 	}
 	l.set(o.Result(), f)
-}
-
-// reshape renumbers a thread's own registers.
-func (l *lowering) reshape(o *ir.Op) {
-	t := o.Result().Type
-	src := l.tile(o.Args[0])
-	from := src.l
-	var err error
-	switch o.Code {
-	case ir.OpExpand:
-		from = from.Expand(o.Axis)
-	case ir.OpReshape:
-		from, err = from.Reshape(t.Shape)
-	}
-	if err != nil {
-		l.fail(o, "%w", err)
-		return
-	}
-	table, ok := layout.Fetch(from, t.Layout)
-	if !ok {
-		l.fail(o, "layout %v is not within a thread of %v", t.Layout, from)
-		return
-	}
-	l.set(o.Result(), l.renumber(src, t, table))
 }
 
 // renumber makes a fragment whose element i is src's element table[i].
 func (l *lowering) renumber(src *fragment, t ir.Type, table []int) *fragment {
 	f := newFragment(t)
-	if f.pack == 2 && src.pack == 2 && pairs(table) {
-		for i := 0; i < len(table); i += 2 {
-			f.regs = append(f.regs, src.regs[table[i]/2])
+	if f.pack == src.pack && whole(table, f.pack) {
+		for i := 0; i < len(table); i += f.pack {
+			f.regs = append(f.regs, src.regs[table[i]/f.pack])
 		}
 		return f
 	}
@@ -138,10 +135,10 @@ func (l *lowering) renumber(src *fragment, t ir.Type, table []int) *fragment {
 	return l.packed(t, out)
 }
 
-// pairs tells whether a table moves elements two by two.
-func pairs(table []int) bool {
-	for i := 0; i < len(table); i += 2 {
-		if table[i]%2 != 0 || table[i+1] != table[i]+1 {
+// whole tells whether a table moves whole registers of pack elements.
+func whole(table []int, pack int) bool {
+	for i, s := range table {
+		if first := table[i/pack*pack]; first%pack != 0 || s != first+i%pack {
 			return false
 		}
 	}
@@ -151,6 +148,10 @@ func pairs(table []int) bool {
 // transpose keeps every element in its register. A read that was put off stays so.
 func (l *lowering) transpose(o *ir.Op) {
 	t := o.Result().Type
+	if t.IsScalar() {
+		l.uniform(o.Result(), l.scalar(o.Args[0]))
+		return
+	}
 	if r, ok := l.reads[o.Args[0]]; ok && l.tiles[o.Args[0]] == nil {
 		l.reads[o.Result()] = &ringRead{ring: r.ring, slot: r.slot, l: r.l, value: o.Result(), perm: compose(r.perm, o.Perm)}
 		return
@@ -158,8 +159,7 @@ func (l *lowering) transpose(o *ir.Op) {
 	src := l.tile(o.Args[0])
 	from, err := src.l.Transpose(o.Perm)
 	if err != nil {
-		l.fail(o, "%w", err)
-		return
+		panic(unsupported(o, "%w", err))
 	}
 	l.set(o.Result(), l.renumber(src, t, transposed(src.l, from, o.Perm)))
 }
@@ -195,43 +195,91 @@ func compose(first, then []int) []int {
 	return out
 }
 
+// join takes each element from the half its last coordinate says.
 func (l *lowering) join(o *ir.Op) {
 	t := o.Result().Type
-	x, y := l.elements(l.tile(o.Args[0])), l.elements(l.tile(o.Args[1]))
-	last := t.Layout.Rank() - 1
-	half := l.tile(o.Args[0]).l.Expand(last)
-	table := map[layout.Coord]int{}
-	for r := range half.Registers() {
-		table[half.Register(r)] = r
+	if o.Args[0].Type.IsScalar() {
+		l.joinScalars(o)
+		return
 	}
+	first := l.tile(o.Args[0])
+	halves := [2][]*simt.Value{l.elements(first), l.elements(l.tile(o.Args[1]))}
+	last := t.Layout.Rank() - 1
+	at := registersAt(first.l.Expand(last))
 	out := make([]*simt.Value, t.Layout.Registers())
 	for r := range out {
-		at := t.Layout.Register(r).Unpack(last + 1)
-		side := at[last]
-		at[last] = 0
-		s, ok := table[layout.Pack(at)]
-		if !ok {
-			l.fail(o, "its halves lie in different threads")
-			return
-		}
-		out[r] = x[s]
-		if side == 1 {
-			out[r] = y[s]
-		}
+		c := t.Layout.Register(r).Unpack(last + 1)
+		side := c[last]
+		c[last] = 0
+		out[r] = halves[side][at[layout.Pack(c)]]
 	}
 	l.set(o.Result(), l.packed(t, out))
+}
+
+// joinScalars makes a tile of two elements.
+func (l *lowering) joinScalars(o *ir.Op) {
+	t := o.Result().Type
+	x, y := l.scalar(o.Args[0]), l.scalar(o.Args[1])
+	out := make([]*simt.Value, t.Layout.Registers())
+	for r := range out {
+		second := l.b.Cmp(simt.NE, l.coordinate(t.Layout, r, 0), l.b.Const32(0))
+		out[r] = l.choose(second, y, x)
+	}
+	l.set(o.Result(), l.packed(t, out))
+}
+
+// split takes the pairs of a last axis, which a thread has whole, apart.
+func (l *lowering) split(o *ir.Op) {
+	src := l.tile(o.Args[0])
+	vs := l.elements(src)
+	at := registersAt(src.l)
+	last := src.l.Rank() - 1
+	half := src.l.Slice(last)
+	for side, r := range o.Results {
+		if r.Type.IsScalar() {
+			l.uniform(r, vs[at[layout.Pack([]int{side})]])
+			continue
+		}
+		out := make([]*simt.Value, half.Registers())
+		for i := range out {
+			c := append(half.Register(i).Unpack(last), side)
+			out[i] = vs[at[layout.Pack(c)]]
+		}
+		l.set(r, l.packed(r.Type, out))
+	}
+}
+
+// registersAt finds the register of a thread by the coordinate it adds.
+func registersAt(l *layout.Layout) map[layout.Coord]int {
+	at := make(map[layout.Coord]int, l.Registers())
+	for r := l.Registers() - 1; r >= 0; r-- {
+		at[l.Register(r)] = r
+	}
+	return at
 }
 
 // elementwise lowers arithmetic element by element.
 func (l *lowering) elementwise(o *ir.Op) {
 	t := o.Result().Type
-	if o.Code == ir.OpSelect && is16(t.Elem) {
-		l.selectHalves(o)
+	if l.onRegisters(o) {
 		return
+	}
+	if o.Code == ir.OpCast {
+		if f := l.castPacked(o); f != nil {
+			l.set(o.Result(), f)
+			return
+		}
 	}
 	args := make([][]*simt.Value, len(o.Args))
 	for i, a := range o.Args {
-		args[i] = l.operands(l.tile(a))
+		switch {
+		case a.Type.IsScalar(): // select's condition
+			args[i] = slices.Repeat([]*simt.Value{l.scalar(a)}, t.Layout.Registers())
+		case native(o):
+			args[i] = l.elements(l.tile(a))
+		default:
+			args[i] = l.operands(l.tile(a))
+		}
 	}
 	out := make([]*simt.Value, t.Layout.Registers())
 	in := make([]*simt.Value, len(args))
@@ -246,23 +294,72 @@ func (l *lowering) elementwise(o *ir.Op) {
 	l.set(o.Result(), l.rounded(t, out))
 }
 
-// selectHalves selects 16-bit elements without arithmetic.
-func (l *lowering) selectHalves(o *ir.Op) {
-	c := l.elements(l.tile(o.Args[0]))
-	x, y := l.elements(l.tile(o.Args[1])), l.elements(l.tile(o.Args[2]))
-	out := make([]*simt.Value, len(x))
-	for i := range out {
-		out[i] = l.b.Select(c[i], x[i], y[i])
+// onRegisters does an operation on registers of several elements at once where that
+// gives the same: bits, or halves that an instruction computes with in pairs.
+func (l *lowering) onRegisters(o *ir.Op) bool {
+	f := newFragment(o.Result().Type)
+	if f.pack == 1 || !packable(o, f.elem) {
+		return false
 	}
-	l.set(o.Result(), l.packed(o.Result().Type, out))
+	args := make([][]*simt.Value, len(o.Args))
+	for i, a := range o.Args {
+		x := l.tile(a)
+		if x.parts != nil && f.pack == 4 {
+			return false // they are apart already
+		}
+		args[i] = x.regs
+	}
+	in := make([]*simt.Value, len(args))
+	for r := range f.count() {
+		for i := range args {
+			in[i] = args[i][r]
+		}
+		f.regs = append(f.regs, l.arithmetic(o, in))
+	}
+	l.set(o.Result(), f)
+	return true
 }
 
-// compute builds one element of o. 16-bit floats come as f32.
+// packable tells whether an operation may work on several elements of e at once.
+func packable(o *ir.Op, e ir.Elem) bool {
+	switch o.Code {
+	case ir.OpAnd, ir.OpOr, ir.OpXor, ir.OpNot:
+		return e == ir.I8
+	case ir.OpFma:
+		return is16(e)
+	case ir.OpAdd, ir.OpSub, ir.OpMul:
+		return e == ir.F16
+	}
+	return false
+}
+
+// compute builds one element of o. 16-bit floats come as f32 but for native operations.
 func (l *lowering) compute(o *ir.Op, x []*simt.Value) *simt.Value {
+	switch o.Code {
+	case ir.OpCast:
+		return l.cast(o.Args[0].Type.Elem, o.Result().Type.Elem, o.Saturate, x[0])
+	case ir.OpBitcast:
+		return l.bitcast(o.Args[0].Type.Elem, o.Result().Type.Elem, x[0])
+	case ir.OpCmp:
+		return l.compare(o.Pred, x[0], x[1])
+	case ir.OpSelect:
+		return l.choose(x[0], x[1], x[2])
+	case ir.OpShl, ir.OpShr, ir.OpUshr:
+		return l.shift(o, x[0], x[1])
+	}
+	if v := l.arithmetic(o, x); v != nil {
+		if o.Result().Type.Elem == ir.I8 {
+			v = l.extend8(v) // wraps
+		}
+		return v
+	}
+	return l.function(o, x[0])
+}
+
+// arithmetic builds what has an instruction for every type; nil if o is something else.
+func (l *lowering) arithmetic(o *ir.Op, x []*simt.Value) *simt.Value {
 	b := l.b
 	switch o.Code {
-	case ir.OpConst:
-		return l.constant(o.Result().Type.Elem, o)
 	case ir.OpAdd:
 		return b.Add(x[0], x[1])
 	case ir.OpSub:
@@ -286,163 +383,79 @@ func (l *lowering) compute(o *ir.Op, x []*simt.Value) *simt.Value {
 		return b.Or(x[0], x[1])
 	case ir.OpXor:
 		return b.Xor(x[0], x[1])
-	case ir.OpShl:
-		return b.Shl(x[0], l.count32(x[1]))
-	case ir.OpShr:
-		return b.Shr(x[0], l.count32(x[1]))
-	case ir.OpUshr:
-		return b.ShrU(x[0], l.count32(x[1]))
 	case ir.OpFma:
 		return b.Fma(x[0], x[1], x[2])
-	case ir.OpCmp:
-		return b.Cmp(compare(o.Pred, x[0].Type), x[0], x[1])
-	case ir.OpSelect:
-		return b.Select(x[0], x[1], x[2])
 	case ir.OpNeg:
 		return b.Neg(x[0])
 	case ir.OpAbs:
 		return b.Abs(x[0])
 	case ir.OpNot:
 		return b.Not(x[0])
-	case ir.OpCast:
-		return l.cast(o, x[0])
-	case ir.OpBitcast:
-		return b.Bitcast(x[0], elementType(o.Result().Type.Elem))
 	}
-	if x[0].Type != simt.F32 {
-		l.fail(o, "no lowering for %s yet", x[0].Type)
-		return nil
-	}
-	return l.function(o, x[0])
-}
-
-// count32 narrows a shift count; counts from the width on give 0 either way.
-func (l *lowering) count32(n *simt.Value) *simt.Value {
-	if n.Type == simt.I64 {
-		return l.b.Trunc(l.b.MinU(n, l.b.Const64(64)), simt.I32)
-	}
-	return n
-}
-
-func compare(p ir.Pred, t simt.Type) simt.Cmp {
-	c := [...]simt.Cmp{ir.EQ: simt.EQ, ir.NE: simt.NE, ir.LT: simt.LT, ir.LE: simt.LE, ir.GT: simt.GT, ir.GE: simt.GE}[p]
-	return c
-}
-
-// function builds a float function of an f32.
-func (l *lowering) function(o *ir.Op, x *simt.Value) *simt.Value {
-	b := l.b
-	switch o.Code {
-	case ir.OpExp2:
-		return b.Ex2(x)
-	case ir.OpLog2:
-		return b.Lg2(x)
-	case ir.OpRsqrt:
-		return b.Rsqrt(x)
-	case ir.OpSqrt:
-		if o.Fast {
-			return b.SqrtApprox(x)
-		}
-		return b.Sqrt(x)
-	case ir.OpRcp:
-		if o.Fast {
-			return b.RcpApprox(x)
-		}
-		return b.Rcp(x)
-	case ir.OpTanh:
-		if o.Fast {
-			return b.Tanh(x)
-		}
-		return l.tanh(x)
-	case ir.OpErf:
-		return l.erf(x)
-	case ir.OpSin:
-		return b.Sin(x)
-	case ir.OpCos:
-		return b.Cos(x)
-	case ir.OpFloor:
-		return b.Round(x, simt.RM)
-	case ir.OpCeil:
-		return b.Round(x, simt.RP)
-	case ir.OpRound:
-		return b.Round(x, simt.RN)
-	}
-	l.fail(o, "no lowering for it yet")
 	return nil
 }
 
-// tanh is 1 - 2/(exp(2|x|) + 1) with the sign of x; near 0, where that cancels,
-// x - x^3/3 + 2x^5/15.
-func (l *lowering) tanh(x *simt.Value) *simt.Value {
+// shift builds a shift. Counts are unsigned in the operands' width; from the width on
+// they shift everything out, as the instructions have it for 32 and 64 bits.
+func (l *lowering) shift(o *ir.Op, x, n *simt.Value) *simt.Value {
 	b := l.b
-	c := func(v float64) *simt.Value { return b.ConstF32(float32(v)) }
-	a := b.Abs(x)
-	e := b.Ex2(b.Mul(a, c(2*math.Log2E)))
-	far := b.Sub(c(1), b.Mul(c(2), b.RcpApprox(b.Add(e, c(1)))))
-	s := b.Mul(a, a)
-	near := b.Fma(b.Mul(a, s), b.Fma(s, b.Fma(s, c(-17.0/315), c(2.0/15)), c(-1.0/3)), a)
-	y := b.Select(b.Cmp(simt.LT, a, c(0.25)), near, far)
-	return l.withSign(y, x)
-}
-
-// withSign is |y| with the sign of x.
-func (l *lowering) withSign(y, x *simt.Value) *simt.Value {
-	b := l.b
-	bits := b.And(b.Bitcast(x, simt.I32), b.Const32(math.MinInt32))
-	return b.Bitcast(b.Or(bits, b.Bitcast(y, simt.I32)), simt.F32)
-}
-
-// erf is Abramowitz and Stegun, formula 7.1.26: |error| <= 1.5e-7. Near 0, where
-// its relative error would show, the series 2/sqrt(pi) (x - x^3/3 + x^5/10 - ...).
-func (l *lowering) erf(x *simt.Value) *simt.Value {
-	b := l.b
-	c := func(v float64) *simt.Value { return b.ConstF32(float32(v)) }
-	a := b.Abs(x)
-	t := b.Rcp(b.Fma(a, c(0.3275911), c(1)))
-	p := c(1.061405429)
-	for _, k := range []float64{-1.453152027, 1.421413741, -0.284496736, 0.254829592} {
-		p = b.Fma(p, t, c(k))
-	}
-	s := b.Mul(a, a)
-	e := b.Ex2(b.Mul(s, c(-math.Log2E)))
-	far := b.Fma(b.Neg(b.Mul(p, t)), e, c(1))
-	near := c(-1.0 / 42)
-	for _, k := range []float64{1.0 / 10, -1.0 / 3, 1} {
-		near = b.Fma(near, s, c(k))
-	}
-	near = b.Mul(b.Mul(near, a), c(2/math.Sqrt(math.Pi)))
-	return l.withSign(b.Select(b.Cmp(simt.LT, a, c(0.2)), near, far), x)
-}
-
-// cast converts an element; to a 16-bit float the rounding comes when it is packed.
-func (l *lowering) cast(o *ir.Op, x *simt.Value) *simt.Value {
-	b := l.b
-	from, to := o.Args[0].Type.Elem, o.Result().Type.Elem
+	narrow := o.Result().Type.Elem == ir.I8
 	switch {
-	case from.IsFloat() && to.IsFloat():
-		if o.Saturate && is16(to) {
-			l.fail(o, "no saturating cast to %s yet", to)
-		}
-		return b.FloatCvt(x, computeType(to))
-	case from == ir.I1 && to.IsFloat():
-		return b.Select(x, l.one(computeType(to)), b.Const(computeType(to), 0))
-	case from == ir.I1:
-		return b.Select(x, b.Const(elementType(to), 1), b.Const(elementType(to), 0))
-	case to == ir.I1:
-		return b.Cmp(simt.NE, x, b.Const(x.Type, 0))
-	case to.IsFloat():
-		return b.IntToFloat(x, computeType(to))
-	case from.IsFloat():
-		return b.FloatToInt(x, elementType(to), simt.RZ)
-	case from.Bits() < to.Bits():
-		return b.Sext(x, elementType(to))
+	case n.Type == simt.I64:
+		n = b.Trunc(b.MinU(n, b.Const64(64)), simt.I32)
+	case narrow:
+		n = b.And(n, b.Const32(0xff))
 	}
-	return b.Trunc(x, elementType(to))
+	switch {
+	case o.Code == ir.OpShr:
+		return b.Shr(x, n)
+	case o.Code == ir.OpShl:
+		x = b.Shl(x, n)
+	case narrow:
+		x = b.ShrU(b.And(x, b.Const32(0xff)), n)
+	default:
+		x = b.ShrU(x, n)
+	}
+	if narrow {
+		return l.extend8(x)
+	}
+	return x
 }
 
-func (l *lowering) one(t simt.Type) *simt.Value {
-	if t == simt.F64 {
-		return l.b.ConstF64(1)
+// compare builds a comparison. Not equal is true of NaN, all others are false.
+func (l *lowering) compare(p ir.Pred, x, y *simt.Value) *simt.Value {
+	b := l.b
+	switch {
+	case x.Type == simt.Pred:
+		return l.compareFlags(p, x, y)
+	case p == ir.NE && x.Type.IsFloat():
+		return b.Not(b.Cmp(simt.EQ, x, y))
 	}
-	return l.b.ConstF32(1)
+	return b.Cmp([...]simt.Cmp{ir.EQ: simt.EQ, ir.NE: simt.NE, ir.LT: simt.LT, ir.LE: simt.LE, ir.GT: simt.GT, ir.GE: simt.GE}[p], x, y)
+}
+
+// compareFlags compares predicates as 0 and 1.
+func (l *lowering) compareFlags(p ir.Pred, x, y *simt.Value) *simt.Value {
+	b := l.b
+	switch p {
+	case ir.EQ:
+		return b.Not(b.Xor(x, y))
+	case ir.NE:
+		return b.Xor(x, y)
+	case ir.LT:
+		return b.And(b.Not(x), y)
+	case ir.LE:
+		return b.Or(b.Not(x), y)
+	case ir.GT:
+		return b.And(x, b.Not(y))
+	}
+	return b.Or(x, b.Not(y))
+}
+
+// choose is x where p holds, else y.
+func (l *lowering) choose(p, x, y *simt.Value) *simt.Value {
+	if x.Type != simt.Pred {
+		return l.b.Select(p, x, y)
+	}
+	return l.b.Or(l.b.And(p, x), l.b.And(l.b.Not(p), y))
 }

@@ -19,33 +19,64 @@ type tensorForm struct {
 
 // tensorForm picks the instruction for a dot; ok is false where plain arithmetic
 // has to do.
-func (m *machine) tensorForm(o *ir.Op) (tensorForm, bool) {
-	x, y := o.Args[0].Type, o.Args[1].Type
-	f, ok := m.formFor(x.Elem, o)
-	if !ok || x.Elem != y.Elem || x.Shape[0]%f.m != 0 || x.Shape[1]%f.k != 0 || y.Shape[1]%f.n != 0 {
+func (m *machine) tensorForm(o *ir.Op) (form tensorForm, ok bool) {
+	x, y, acc := o.Args[0].Type, o.Args[1].Type, o.Args[2].Type
+	mma, ok := formFor(x.Elem, y.Elem, acc.Elem, o.Precision)
+	if !ok || m.sm < mma.Info().MinSM {
 		return tensorForm{}, false
 	}
-	return f, true
+	i := mma.Info()
+	form = tensorForm{m: i.M, n: i.N, k: i.K, bits: x.Elem.Bits(), mma: mma}
+	depth := x.Shape[1] / scaleGroups(o)
+	return form, x.Shape[0]%form.m == 0 && y.Shape[1]%form.n == 0 && depth%form.k == 0
 }
 
-func (m *machine) formFor(e ir.Elem, o *ir.Op) (tensorForm, bool) {
-	form := func(mma simt.Mma, bits int) (tensorForm, bool) {
-		i := mma.Info()
-		return tensorForm{m: i.M, n: i.N, k: i.K, bits: bits, mma: mma}, m.sm >= i.MinSM
+// formFor is the instruction that multiplies x by y into acc.
+func formFor(x, y, acc ir.Elem, p ir.Precision) (simt.Mma, bool) {
+	switch {
+	case x != y:
+		return 0, false
+	case x == ir.F16 && acc == ir.F16:
+		return simt.MmaM16N8K16F16AccF16, true
+	case x == ir.F16:
+		return simt.MmaM16N8K16F16, true
+	case x == ir.BF16:
+		return simt.MmaM16N8K16BF16, true
+	case x == ir.F32 && p == ir.TF32:
+		return simt.MmaM16N8K8TF32, true
+	case x == ir.I8:
+		return simt.MmaM16N8K32S8, true
+	case x == ir.E4M3:
+		return simt.MmaM16N8K32E4M3, true
+	case x == ir.E5M2:
+		return simt.MmaM16N8K32E5M2, true
+	}
+	return 0, false
+}
+
+// scaleGroups is in how many parts of K a dot's operands are scaled; 1 without scales.
+func scaleGroups(o *ir.Op) int {
+	if s := o.Operand("scale_x"); s != nil {
+		return s.Type.Shape[1]
+	}
+	if s := o.Operand("scale_y"); s != nil {
+		return s.Type.Shape[0]
+	}
+	return 1
+}
+
+// multiplied is the type that operands of a dot are converted to before they are
+// multiplied: small floats that no instruction takes are values of f16, i4 of i8.
+func (m *machine) multiplied(o *ir.Op) ir.Elem {
+	x := o.Args[0].Type.Elem
+	if _, ok := m.tensorForm(o); ok {
+		return x
 	}
 	switch {
-	case e == ir.F16 && m.sm >= 80:
-		return form(simt.MmaM16N8K16F16, 16)
-	case e == ir.BF16:
-		return form(simt.MmaM16N8K16BF16, 16)
-	case e == ir.F32 && o.Precision == ir.TF32:
-		return form(simt.MmaM16N8K8TF32, 32)
-	case e == ir.I8:
-		return form(simt.MmaM16N8K32S8, 8)
-	case e == ir.E4M3:
-		return form(simt.MmaM16N8K32E4M3, 8)
-	case e == ir.E5M2:
-		return form(simt.MmaM16N8K32E5M2, 8)
+	case x == ir.I4:
+		return ir.I8
+	case x.IsFloat() && x.Bits() <= 8:
+		return ir.F16
 	}
-	return tensorForm{}, false
+	return x
 }

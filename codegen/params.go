@@ -55,7 +55,7 @@ func (l *lowering) param(p *ir.Value) {
 		}
 	}
 	if p.Type.IsScalar() {
-		l.scalars[p] = l.passed(Param{Kind: ParamScalar, Arg: arg, Elem: p.Type.Elem}, p.Name)
+		l.scalars[p] = l.scalarParam(Param{Kind: ParamScalar, Arg: arg, Elem: p.Type.Elem}, p.Name)
 		return
 	}
 	v := &view{elem: p.Type.Elem}
@@ -75,10 +75,26 @@ func (l *lowering) param(p *ir.Value) {
 	l.views[p] = v
 }
 
+// scalarParam is a scalar that is passed. What is narrower than 16 bits comes in 32, of
+// which the bits above its own mean nothing.
+func (l *lowering) scalarParam(p Param, name string) *simt.Value {
+	v := l.passed(p, name)
+	switch bits := p.Elem.Bits(); {
+	case p.Elem == ir.I1:
+		return l.b.Cmp(simt.NE, l.b.And(v, l.b.Const32(1)), l.b.Const32(0))
+	case bits < 16 && p.Elem.IsInt():
+		up := l.b.Const32(32 - bits)
+		return l.b.Shr(l.b.Shl(v, up), up)
+	case bits < 16:
+		return l.b.And(v, l.b.Const32(1<<bits-1))
+	}
+	return v
+}
+
 // strideBytes is a stride in bytes as 32 bits. A parameter is marked, so that a
 // launch checks that it fits.
 func (l *lowering) strideBytes(s stride, p Param) *simt.Value {
-	size := p.Elem.Bits() / 8
+	size := bytesOf(p.Elem)
 	if s.known != 0 {
 		return l.b.Const32(int(s.known) * size)
 	}
@@ -139,6 +155,9 @@ func (l *lowering) passed(p Param, name string) *simt.Value {
 		q.Type = simt.I64
 	case ParamScalar:
 		q.Type = elementType(p.Elem)
+		if q.Type == simt.Pred {
+			q.Type = simt.I32
+		}
 	}
 	l.params = append(l.params, p)
 	v := l.b.Param(l.b.AddParam(q))
@@ -184,7 +203,7 @@ func (l *lowering) subview(o *ir.Op) {
 // offset is the address of the element at the scalar indices (tiles count as 0).
 func (l *lowering) offset(v *view, indices []*ir.Value) *simt.Value {
 	p := v.base()
-	size := int64(v.elem.Bits() / 8)
+	size := int64(bytesOf(v.elem))
 	for d, i := range indices {
 		if i.Type.IsTile() {
 			continue

@@ -10,9 +10,10 @@ type pass struct {
 
 // pipeline is every step from a tile program to a clean thread program, in order.
 var pipeline = append([]pass{
+	{"check", func(s *state) error { return check(s.kernel, s.machine) }},
 	{"stage", func(s *state) error { stage(s.kernel); return nil }},
 	{"peel", func(s *state) error { peel(s.kernel); return nil }},
-	{"layouts", func(s *state) error { return layouts(s.kernel, s.machine) }},
+	{"layouts", func(s *state) error { layouts(s.kernel, s.machine); return nil }},
 	{"lower", func(s *state) (err error) {
 		s.thread, s.params, err = lower(s.kernel, s.machine)
 		return err
@@ -31,6 +32,7 @@ func cleanup() []pass {
 // order says which pass must come before which, and why; a test holds the pipeline
 // to it.
 var order = []struct{ before, after, why string }{
+	{"check", "stage", "nothing after it expects what it refuses"},
 	{"stage", "peel", "a loop split before it is pipelined would drain its ring at the split"},
 	{"stage", "layouts", "a read of shared memory takes the layout its dot wants; a load would not"},
 	{"peel", "layouts", "masks that are proved away need no layout"},

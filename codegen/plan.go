@@ -36,7 +36,7 @@ type PlanStep struct {
 
 // PlanArg is an argument of a launch: bits, or the address of memory.
 type PlanArg struct {
-	Bytes  int // 1, 4 or 8
+	Bytes  int // 2, 4 or 8
 	Bits   uint64
 	Memory int // number of a program's argument, or that plus Workspace's; -1 for none
 }
@@ -185,7 +185,11 @@ func (p Param) pass(a Argument, memory int) PlanArg {
 	case ParamStride:
 		return PlanArg{Bytes: 8, Bits: uint64(a.Strides[p.Dim]), Memory: -1}
 	}
-	return PlanArg{Bytes: max(p.Elem.Bits()/8, 1), Bits: a.Bits, Memory: -1}
+	bytes := p.Elem.Bits() / 8
+	if bytes < 2 {
+		bytes = 4
+	}
+	return PlanArg{Bytes: bytes, Bits: a.Bits, Memory: -1}
 }
 
 // maxTileStride is the most bytes from one element of a tile to the next in any
@@ -198,7 +202,7 @@ func (k *Kernel) check(src *ir.Kernel, args []Argument) error {
 		if !p.Narrow {
 			continue
 		}
-		if s := args[p.Arg].Strides[p.Dim]; s > maxTileStride/int64(max(p.Elem.Bits()/8, 1)) && args[p.Arg].Dims[p.Dim] > 1 {
+		if s := args[p.Arg].Strides[p.Dim]; s > maxTileStride/int64(bytesOf(p.Elem)) && args[p.Arg].Dims[p.Dim] > 1 {
 			return fmt.Errorf("argument %s: stride %d in dimension %d: want at most %d bytes", src.Params[p.Arg].Name, s, p.Dim, maxTileStride)
 		}
 	}

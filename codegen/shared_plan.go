@@ -25,17 +25,15 @@ type buffer struct {
 	align       int
 	first, last int // numbers of operations
 	offset      int
-	reuses      bool // lies where an earlier buffer lay
 }
 
 func (b *buffer) bytes() int { return b.size * b.depth }
 
 // planShared chooses layouts and offsets.
 func planShared(k *ir.Kernel, f *facts, warps int) (*sharedPlan, error) {
-	p := &planner{f: f, warps: warps, plan: &sharedPlan{buffers: map[any]*buffer{}, align: 16}, rings: map[*ir.Value]*ringUse{}}
-	p.walk(k.Body)
-	if p.err != nil {
-		return nil, p.err
+	p := &planner{f: f, warps: warps, users: usersOf(k.Body), plan: &sharedPlan{buffers: map[any]*buffer{}, align: 16}, rings: map[*ir.Value]*ringUse{}, reads: map[*ir.Value]*ringUse{}}
+	if err := p.walk(k.Body); err != nil {
+		return nil, err
 	}
 	for _, ring := range p.order {
 		if err := p.place(ring); err != nil {
@@ -57,31 +55,37 @@ type ringUse struct {
 type planner struct {
 	f     *facts
 	warps int
+	users users
 	n     int // operations seen
 	plan  *sharedPlan
 	list  []*buffer
 	rings map[*ir.Value]*ringUse
+	reads map[*ir.Value]*ringUse // what dots load late, perhaps transposed
 	order []*ringUse
-	err   error
 }
 
 // walk numbers operations and notes how long buffers live. A ring used in a loop
 // lives to the loop's end.
-func (p *planner) walk(r *ir.Region) {
+func (p *planner) walk(r *ir.Region) error {
 	for _, o := range r.Ops {
 		p.n++
-		at := p.n
-		switch o.Code {
-		case ir.OpRing:
+		if o.Code == ir.OpRing {
 			p.ring(o)
-		case ir.OpConvert:
-			p.convert(o)
-		case ir.OpReduce:
-			p.reduce(o)
 		}
-		p.touch(o, at)
+		b, err := p.scratch(o)
+		if err != nil {
+			return fmt.Errorf("%s: %s: %w", o.Pos, o.Code, err)
+		}
+		if b != nil {
+			b.depth, b.first, b.last = 1, p.n, p.n
+			p.list = append(p.list, b)
+			p.plan.buffers[o] = b
+		}
+		p.touch(o, r)
 		for _, in := range o.Regions {
-			p.walk(in)
+			if err := p.walk(in); err != nil {
+				return err
+			}
 		}
 		if len(o.Regions) > 0 {
 			p.n++
@@ -90,13 +94,23 @@ func (p *planner) walk(r *ir.Region) {
 			}
 		}
 	}
+	return nil
 }
 
-func (p *planner) touch(o *ir.Op, at int) {
+func (p *planner) touch(o *ir.Op, r *ir.Region) {
 	for _, a := range o.Args {
 		if u := p.rings[a]; u != nil {
-			u.buf.last = max(u.buf.last, at)
+			u.buf.last = max(u.buf.last, p.n)
 			p.use(u, o)
+			if o.Code == ir.OpRead && p.users.readLate(o.Result(), r) {
+				p.reads[o.Result()] = u
+			}
+		}
+		if u := p.reads[a]; u != nil {
+			u.buf.last = max(u.buf.last, p.n)
+			if o.Code == ir.OpTranspose {
+				p.reads[o.Result()] = u
+			}
 		}
 	}
 }
@@ -167,7 +181,7 @@ func (f *facts) copyLayout(o *ir.Op, t ir.Type, warps int) (*layout.Layout, int)
 	if err != nil {
 		return nil, 0
 	}
-	return l, min(n, l.Contiguous(order[0])) * t.Elem.Bits() / 8
+	return l, min(n, l.Contiguous(order[0])) * bytesOf(t.Elem)
 }
 
 // place chooses a ring's shared layout.
@@ -176,7 +190,7 @@ func (p *planner) place(u *ringUse) error {
 	if u.order == nil {
 		u.order = rowMajor(len(t.Shape))
 	}
-	s, err := layout.Choose(t.Shape, u.order, t.Elem.Bits()/8, u.uses...)
+	s, err := layout.Choose(t.Shape, u.order, bytesOf(t.Elem), u.uses...)
 	if err != nil {
 		return fmt.Errorf("ring %%%s: %w", u.value.Name, err)
 	}
@@ -184,23 +198,61 @@ func (p *planner) place(u *ringUse) error {
 	return nil
 }
 
-// convert gives a conversion through shared memory its scratch space.
-func (p *planner) convert(o *ir.Op) {
+// scratch is the shared memory that an operation uses for itself, nil if it needs none.
+func (p *planner) scratch(o *ir.Op) (*buffer, error) {
+	switch o.Code {
+	case ir.OpConvert:
+		return convertScratch(o)
+	case ir.OpReshape:
+		return reshapeScratch(o)
+	case ir.OpReduce:
+		return reduceScratch(o), nil
+	case ir.OpScan:
+		return scanScratch(o, p.warps), nil
+	case ir.OpAtomic:
+		return atomicScratch(o, p.warps), nil
+	}
+	return nil, nil
+}
+
+// convertScratch holds the tile of a conversion that goes through shared memory.
+func convertScratch(o *ir.Op) (*buffer, error) {
 	from, to := o.Args[0].Type, o.Result().Type
 	if !throughMemory(layout.Convert(from.Layout, to.Layout), to) {
-		return
+		return nil, nil
 	}
 	order := rowMajor(len(to.Shape))
 	if c := contiguousAxis(to.Layout); c >= 0 {
 		order = slices.DeleteFunc(order, func(d int) bool { return d == c })
 		order = slices.Insert(order, 0, c)
 	}
-	s, err := layout.Choose(to.Shape, order, max(to.Elem.Bits()/8, 1), layout.Use{Layout: from.Layout}, layout.Use{Layout: to.Layout})
+	s, err := layout.Choose(to.Shape, order, bytesOf(to.Elem), layout.Use{Layout: from.Layout}, layout.Use{Layout: to.Layout})
 	if err != nil {
-		p.err = fmt.Errorf("%s: convert: %w", o.Pos, err)
-		return
+		return nil, err
 	}
-	p.scratch(o, &buffer{shared: s, size: s.Size(), depth: 1, align: s.Align()})
+	return &buffer{shared: s, size: s.Size(), align: s.Align()}, nil
+}
+
+// reshapeScratch holds the tile of a reshape that moves elements among threads, row by
+// row without gaps: so its place is the same in both shapes.
+func reshapeScratch(o *ir.Op) (*buffer, error) {
+	from, to := o.Args[0].Type, o.Result().Type
+	if !from.IsTile() || !to.IsTile() {
+		return nil, nil
+	}
+	if _, ok := reshapeTable(from.Layout, to.Layout); ok {
+		return nil, nil
+	}
+	s, err := dense(from)
+	if err != nil {
+		return nil, err
+	}
+	return &buffer{shared: s, size: s.Size(), align: s.Align()}, nil
+}
+
+// dense lays a tile out row by row without gaps.
+func dense(t ir.Type) (*layout.Shared, error) {
+	return layout.Padded(t.Shape, rowMajor(len(t.Shape)), bytesOf(t.Elem), 0)
 }
 
 // throughMemory tells whether a conversion goes through shared memory: when it must,
@@ -226,26 +278,50 @@ func contiguousAxis(l *layout.Layout) int {
 	return axis
 }
 
-// reduce gives a reduction over several warps one slot a warp and result.
-func (p *planner) reduce(o *ir.Op) {
+// reduceScratch gives a reduction over several warps one slot a warp and result.
+func reduceScratch(o *ir.Op) *buffer {
 	l := o.Args[0].Type.Layout
-	if st, ok := l.Reduce(o.Axis); ok && len(st.Warps) > 0 {
-		n := 1
-		for d, s := range l.Shape() {
-			if d != o.Axis {
-				n *= s
-			}
-		}
-		bytes := max(4, o.Args[0].Type.Elem.Bits()/8)
-		p.scratch(o, &buffer{size: n * bytes << len(st.Warps), depth: 1, align: 16})
+	st, ok := l.Reduce(o.Axis)
+	if !ok || len(st.Warps) == 0 {
+		return nil
 	}
+	n := 1
+	for d, s := range l.Shape() {
+		if d != o.Axis {
+			n *= s
+		}
+	}
+	return &buffer{size: n * wordBytes(o.Args[0].Type.Elem) << len(st.Warps), align: 16}
 }
 
-func (p *planner) scratch(o *ir.Op, b *buffer) {
-	b.first, b.last = p.n, p.n
-	p.list = append(p.list, b)
-	p.plan.buffers[o] = b
+// scanScratch gives a scan over several warps one slot a thread and block.
+func scanScratch(o *ir.Op, warps int) *buffer {
+	t := o.Args[0].Type
+	steps, ok := scanSteps(t.Layout, o.Axis)
+	if !ok {
+		return nil
+	}
+	n := scanTotals(t.Layout, steps)
+	if n == 0 {
+		return nil
+	}
+	return &buffer{size: n * 32 * warps * wordBytes(t.Elem), align: 16}
 }
+
+// atomicScratch is for handing what was there to the threads that hold copies.
+func atomicScratch(o *ir.Op, warps int) *buffer {
+	t := o.Result().Type
+	switch {
+	case t.IsScalar():
+		return &buffer{size: 16, align: 16}
+	case t.Layout.FreeWarps() != 0:
+		return &buffer{size: t.Layout.Registers() * 32 * warps * wordBytes(t.Elem), align: 16}
+	}
+	return nil
+}
+
+// wordBytes is what an element takes where each has words of its own.
+func wordBytes(e ir.Elem) int { return max(4, bytesOf(e)) }
 
 // allocate places buffers one after another, large alignments first, each at the
 // lowest offset free during its life.
@@ -267,10 +343,5 @@ func (p *planner) allocate() {
 		placed = append(placed, b)
 		p.plan.size = max(p.plan.size, b.offset+b.bytes())
 		p.plan.align = max(p.plan.align, b.align)
-	}
-	for _, b := range placed {
-		for _, o := range placed {
-			b.reuses = b.reuses || o.last < b.first && o.offset < b.offset+b.bytes() && b.offset < o.offset+o.bytes()
-		}
 	}
 }

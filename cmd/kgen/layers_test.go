@@ -22,6 +22,7 @@ var layers = map[string][]string{
 	"ir":             {"ir/layout", "ir/num"},
 	"ir/layout":      {},
 	"ir/num":         {},
+	"ir/irtest":      {"ir", "ir/eval", "ir/layout"},
 	"ir/eval":        {"ir", "ir/layout", "ir/num"},
 	"codegen":        {"ir", "ir/layout", "ir/num", "codegen/..."},
 	"codegen/cache":  {},

@@ -144,31 +144,32 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const u16 *__restr
   const u64 n4 = (i64)(int)kv_head;
   const u64 n5 = n4 * (k_stride2 << 1);
   const u32 r21 = (u32)k_stride1 << 1;
-  const u32 r22 = (int)(Sk - r3) > 0 ? 16u : 0u;
-  cp_async_cg_16_part_if(r12, at3 + n5 + (i64)(int)r3 * (int)r21 + (i64)(int)r6 * 2, r22, p3);
+  const u32 r22 = kv_head < (u32)KVH ? (u32)Sk : 0u;
+  const u32 r23 = (int)(r22 - r3) > 0 ? 16u : 0u;
+  cp_async_cg_16_part_if(r12, at3 + n5 + (i64)(int)r3 * (int)r21 + (i64)(int)r6 * 2, r23, p3);
   cp_async_commit();
   // copy v
   const u64 at4 = v_at + n1 * (v_stride0 << 1);
   const u64 n6 = n4 * (v_stride2 << 1);
-  const u32 r23 = (u32)v_stride1 << 1;
-  cp_async_cg_16_part_if(r12 + 4096, at4 + n6 + (i64)(int)r3 * (int)r23 + (i64)(int)r6 * 2, r22, p3);
+  const u32 r24 = (u32)v_stride1 << 1;
+  cp_async_cg_16_part_if(r12 + 4096, at4 + n6 + (i64)(int)r3 * (int)r24 + (i64)(int)r6 * 2, r23, p3);
   cp_async_commit();
   // copy k
   const u64 n7 = k_stride1 << 6;
-  cp_async_cg_16_part_if(r12 + 2048, at3 + n7 + n5 + (i64)(int)r3 * (int)r21 + (i64)(int)r6 * 2, (int)(Sk - (r3 + 32u)) > 0 ? 16u : 0u, (int)end > 32);
+  cp_async_cg_16_part_if(r12 + 2048, at3 + n7 + n5 + (i64)(int)r3 * (int)r21 + (i64)(int)r6 * 2, (int)(r22 - (r3 + 32u)) > 0 ? 16u : 0u, (int)end > 32);
   cp_async_commit();
-  const u32 r24 = min(max((int)(first + Sq * 0xffffffffu + Sk + 1u), 0) / 32, max(Sk, 0) / 32);
-  const u32 r25 = (u32)min((int)r24, (int)(max((int)end, 0) + 31u) / 32) << 5;
+  const u32 r25 = min(max((int)(first + Sq * 0xffffffffu + Sk + 1u), 0) / 32, max(Sk, 0) / 32);
+  const u32 r26 = (u32)min((int)r25, (int)(max((int)end, 0) + 31u) / 32) << 5;
   const u64 n8 = v_stride1 << 6;
-  u64 at = at4 + n8 + n6 + (i64)(int)r3 * (int)r23 + (i64)(int)r6 * 2;
+  u64 at = at4 + n8 + n6 + (i64)(int)r3 * (int)r24 + (i64)(int)r6 * 2;
   u64 at_1 = at3 + (k_stride1 << 7) + n5 + (i64)(int)r3 * (int)r21 + (i64)(int)r6 * 2;
   // dot
-  const u32 r26 = r18 << 9;
-  const u32 r27 = r17 ^ (r13 << 4);
-  const u32 r28 = r27 + r26;
-  const u32 r29 = (r27 ^ 32u) + r26;
-  const u32 r30 = r19 + r14;
-  const u32 r31 = r20 + r14;
+  const u32 r27 = r18 << 9;
+  const u32 r28 = r17 ^ (r13 << 4);
+  const u32 r29 = r28 + r27;
+  const u32 r30 = (r28 ^ 32u) + r27;
+  const u32 r31 = r19 + r14;
+  const u32 r32 = r20 + r14;
   u32 slot = 0u;
   #pragma unroll
   for (int e = 0; e < 16; ++e) {
@@ -182,24 +183,24 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const u16 *__restr
     cp_async_wait<2>();
     __syncthreads();
     // copy v
-    const u32 r32 = slot + 1u;
-    const u32 r33 = r32 & 1u;
-    const u32 r34 = n + r3;
-    cp_async_cg_16_part_if(smem_base + (r33 << 11) + r11 + 4096, at, (int)(Sk - (r34 + 32u)) > 0 ? 16u : 0u, (int)(n + 32u) < (int)end);
+    const u32 r33 = slot + 1u;
+    const u32 r34 = r33 & 1u;
+    const u32 r35 = n + r3;
+    cp_async_cg_16_part_if(smem_base + (r34 << 11) + r11 + 4096, at, (int)(r22 - (r35 + 32u)) > 0 ? 16u : 0u, (int)(n + 32u) < (int)end);
     cp_async_commit();
-    const u32 r35 = slot << 11;
-    const u32 r36 = smem_base + r35;
+    const u32 r36 = slot << 11;
+    const u32 r37 = smem_base + r36;
     // dot
-    const u32 r37 = r36 + r28;
+    const u32 r38 = r37 + r29;
     u32 h9, h10, h11, h12;
-    ldmatrix_x4(h9, h10, h11, h12, r37);
+    ldmatrix_x4(h9, h10, h11, h12, r38);
     u32 h13, h14, h15, h16;
-    ldmatrix_x4(h13, h14, h15, h16, r37 + 1024);
-    const u32 r38 = r36 + r29;
+    ldmatrix_x4(h13, h14, h15, h16, r38 + 1024);
+    const u32 r39 = r37 + r30;
     u32 h17, h18, h19, h20;
-    ldmatrix_x4(h17, h18, h19, h20, r38);
+    ldmatrix_x4(h17, h18, h19, h20, r39);
     u32 h21, h22, h23, h24;
-    ldmatrix_x4(h21, h22, h23, h24, r38 + 1024);
+    ldmatrix_x4(h21, h22, h23, h24, r39 + 1024);
     #pragma unroll
     for (int e = 0; e < 4; ++e) {
       s[e] = 0.0f;
@@ -224,43 +225,43 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const u16 *__restr
     mma_m16n8k16_bf16_f32(s[4], s[5], s[6], s[7], h5, h6, h7, h8, h19, h20);
     mma_m16n8k16_bf16_f32(s[8], s[9], s[10], s[11], h5, h6, h7, h8, h21, h22);
     mma_m16n8k16_bf16_f32(s[12], s[13], s[14], s[15], h5, h6, h7, h8, h23, h24);
-    if (n < (int)r25) {
+    if (n < (int)r26) {
     } else {
-      const u32 r39 = ((r3 & 7u) ^ (r8 << 4)) + last;
-      const u32 r40 = r39 + 8u;
-      const u32 r41 = (r5 << 1) + n;
-      const u32 r42 = r41 + 1u;
-      const u32 r43 = r41 + 8u;
-      const u32 r44 = r41 + 9u;
-      const u32 r45 = r41 + 16u;
-      const u32 r46 = r41 + 17u;
-      const u32 r47 = r41 + 24u;
-      const u32 r48 = r41 + 25u;
-      const bool p4 = (int)r41 < Sk;
-      const bool p5 = (int)r42 < Sk;
-      const bool p6 = (int)r43 < Sk;
-      const bool p7 = (int)r44 < Sk;
-      const bool p8 = (int)r45 < Sk;
-      const bool p9 = (int)r46 < Sk;
-      const bool p10 = (int)r47 < Sk;
-      const bool p11 = (int)r48 < Sk;
+      const u32 r40 = ((r3 & 7u) ^ (r8 << 4)) + last;
+      const u32 r41 = r40 + 8u;
+      const u32 r42 = (r5 << 1) + n;
+      const u32 r43 = r42 + 1u;
+      const u32 r44 = r42 + 8u;
+      const u32 r45 = r42 + 9u;
+      const u32 r46 = r42 + 16u;
+      const u32 r47 = r42 + 17u;
+      const u32 r48 = r42 + 24u;
+      const u32 r49 = r42 + 25u;
+      const bool p4 = (int)r42 < Sk;
+      const bool p5 = (int)r43 < Sk;
+      const bool p6 = (int)r44 < Sk;
+      const bool p7 = (int)r45 < Sk;
+      const bool p8 = (int)r46 < Sk;
+      const bool p9 = (int)r47 < Sk;
+      const bool p10 = (int)r48 < Sk;
+      const bool p11 = (int)r49 < Sk;
       // select
-      s[0] = (int)r39 >= (int)r41 && p4 ? s[0] : __uint_as_float(0xff800000u);
-      s[1] = (int)r39 >= (int)r42 && p5 ? s[1] : __uint_as_float(0xff800000u);
-      s[2] = (int)r40 >= (int)r41 && p4 ? s[2] : __uint_as_float(0xff800000u);
-      s[3] = (int)r40 >= (int)r42 && p5 ? s[3] : __uint_as_float(0xff800000u);
-      s[4] = (int)r39 >= (int)r43 && p6 ? s[4] : __uint_as_float(0xff800000u);
-      s[5] = (int)r39 >= (int)r44 && p7 ? s[5] : __uint_as_float(0xff800000u);
-      s[6] = (int)r40 >= (int)r43 && p6 ? s[6] : __uint_as_float(0xff800000u);
-      s[7] = (int)r40 >= (int)r44 && p7 ? s[7] : __uint_as_float(0xff800000u);
-      s[8] = (int)r39 >= (int)r45 && p8 ? s[8] : __uint_as_float(0xff800000u);
-      s[9] = (int)r39 >= (int)r46 && p9 ? s[9] : __uint_as_float(0xff800000u);
-      s[10] = (int)r40 >= (int)r45 && p8 ? s[10] : __uint_as_float(0xff800000u);
-      s[11] = (int)r40 >= (int)r46 && p9 ? s[11] : __uint_as_float(0xff800000u);
-      s[12] = (int)r39 >= (int)r47 && p10 ? s[12] : __uint_as_float(0xff800000u);
-      s[13] = (int)r39 >= (int)r48 && p11 ? s[13] : __uint_as_float(0xff800000u);
-      s[14] = (int)r40 >= (int)r47 && p10 ? s[14] : __uint_as_float(0xff800000u);
-      s[15] = (int)r40 >= (int)r48 && p11 ? s[15] : __uint_as_float(0xff800000u);
+      s[0] = (int)r40 >= (int)r42 && p4 ? s[0] : __uint_as_float(0xff800000u);
+      s[1] = (int)r40 >= (int)r43 && p5 ? s[1] : __uint_as_float(0xff800000u);
+      s[2] = (int)r41 >= (int)r42 && p4 ? s[2] : __uint_as_float(0xff800000u);
+      s[3] = (int)r41 >= (int)r43 && p5 ? s[3] : __uint_as_float(0xff800000u);
+      s[4] = (int)r40 >= (int)r44 && p6 ? s[4] : __uint_as_float(0xff800000u);
+      s[5] = (int)r40 >= (int)r45 && p7 ? s[5] : __uint_as_float(0xff800000u);
+      s[6] = (int)r41 >= (int)r44 && p6 ? s[6] : __uint_as_float(0xff800000u);
+      s[7] = (int)r41 >= (int)r45 && p7 ? s[7] : __uint_as_float(0xff800000u);
+      s[8] = (int)r40 >= (int)r46 && p8 ? s[8] : __uint_as_float(0xff800000u);
+      s[9] = (int)r40 >= (int)r47 && p9 ? s[9] : __uint_as_float(0xff800000u);
+      s[10] = (int)r41 >= (int)r46 && p8 ? s[10] : __uint_as_float(0xff800000u);
+      s[11] = (int)r41 >= (int)r47 && p9 ? s[11] : __uint_as_float(0xff800000u);
+      s[12] = (int)r40 >= (int)r48 && p10 ? s[12] : __uint_as_float(0xff800000u);
+      s[13] = (int)r40 >= (int)r49 && p11 ? s[13] : __uint_as_float(0xff800000u);
+      s[14] = (int)r41 >= (int)r48 && p10 ? s[14] : __uint_as_float(0xff800000u);
+      s[15] = (int)r41 >= (int)r49 && p11 ? s[15] : __uint_as_float(0xff800000u);
     }
     // reduce
     const float f1 = fmaxf(s[0], s[8]);
@@ -351,19 +352,19 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const u16 *__restr
     cp_async_wait<2>();
     __syncthreads();
     // copy k
-    cp_async_cg_16_part_if(r36 + r11, at_1, (int)(Sk - (r34 + 64u)) > 0 ? 16u : 0u, (int)(n + 64u) < (int)end);
+    cp_async_cg_16_part_if(r37 + r11, at_1, (int)(r22 - (r35 + 64u)) > 0 ? 16u : 0u, (int)(n + 64u) < (int)end);
     cp_async_commit();
     // dot
-    const u32 r49 = r36 + r30;
+    const u32 r50 = r37 + r31;
     u32 h33, h34, h35, h36;
-    ldmatrix_x4_trans(h33, h34, h35, h36, r49 + 4096);
-    const u32 r50 = r36 + r31;
+    ldmatrix_x4_trans(h33, h34, h35, h36, r50 + 4096);
+    const u32 r51 = r37 + r32;
     u32 h37, h38, h39, h40;
-    ldmatrix_x4_trans(h37, h38, h39, h40, r50 + 4096);
+    ldmatrix_x4_trans(h37, h38, h39, h40, r51 + 4096);
     u32 h41, h42, h43, h44;
-    ldmatrix_x4_trans(h41, h42, h43, h44, r49 + 5120);
+    ldmatrix_x4_trans(h41, h42, h43, h44, r50 + 5120);
     u32 h45, h46, h47, h48;
-    ldmatrix_x4_trans(h45, h46, h47, h48, r50 + 5120);
+    ldmatrix_x4_trans(h45, h46, h47, h48, r51 + 5120);
     mma_m16n8k16_bf16_f32(acc[0], acc[1], acc[2], acc[3], h25, h26, h27, h28, h33, h34);
     mma_m16n8k16_bf16_f32(acc[4], acc[5], acc[6], acc[7], h25, h26, h27, h28, h35, h36);
     mma_m16n8k16_bf16_f32(acc[8], acc[9], acc[10], acc[11], h25, h26, h27, h28, h37, h38);
@@ -387,7 +388,7 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const u16 *__restr
     at_1 = at_1 + n7;
     max_1[0] = new_max[0];
     max_1[1] = new_max[1];
-    slot = r33;
+    slot = r34;
   }
   const bool p12 = sum[0] == 0.0f;
   const bool p13 = sum[1] == 0.0f;
@@ -414,19 +415,19 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const u16 *__restr
   const float f66 = acc[15] * f50;
   // convert
   __syncthreads();
-  const u32 r51 = ((r5 << 2) ^ ((r3 & 1u) << 6)) ^ r10;
-  const u32 r52 = smem_base + (r51 + r15);
-  st_shared(r52, cvt_bf16x2(f52, f51));
-  st_shared(r52 + 512, cvt_bf16x2(f54, f53));
-  const u32 r53 = smem_base + ((r51 ^ 16u) + r15);
-  st_shared(r53, cvt_bf16x2(f56, f55));
-  st_shared(r53 + 512, cvt_bf16x2(f58, f57));
-  const u32 r54 = smem_base + ((r51 ^ 32u) + r15);
-  st_shared(r54, cvt_bf16x2(f60, f59));
-  st_shared(r54 + 512, cvt_bf16x2(f62, f61));
-  const u32 r55 = smem_base + ((r51 ^ 48u) + r15);
-  st_shared(r55, cvt_bf16x2(f64, f63));
-  st_shared(r55 + 512, cvt_bf16x2(f66, f65));
+  const u32 r52 = ((r5 << 2) ^ ((r3 & 1u) << 6)) ^ r10;
+  const u32 r53 = smem_base + (r52 + r15);
+  st_shared(r53, cvt_bf16x2(f52, f51));
+  st_shared(r53 + 512, cvt_bf16x2(f54, f53));
+  const u32 r54 = smem_base + ((r52 ^ 16u) + r15);
+  st_shared(r54, cvt_bf16x2(f56, f55));
+  st_shared(r54 + 512, cvt_bf16x2(f58, f57));
+  const u32 r55 = smem_base + ((r52 ^ 32u) + r15);
+  st_shared(r55, cvt_bf16x2(f60, f59));
+  st_shared(r55 + 512, cvt_bf16x2(f62, f61));
+  const u32 r56 = smem_base + ((r52 ^ 48u) + r15);
+  st_shared(r56, cvt_bf16x2(f64, f63));
+  st_shared(r56 + 512, cvt_bf16x2(f66, f65));
   __syncthreads();
   u32 h49, h50, h51, h52;
   ld_shared_v4(h49, h50, h51, h52, r12);
@@ -434,13 +435,13 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const u16 *__restr
   ld_shared_v4(h53, h54, h55, h56, r12 + 2048);
   // store o
   const u64 at5 = o_at + n1 * (o_stride0 << 1) + n2 * (o_stride1 << 1) + n3 * (o_stride2 << 1);
-  const u32 r56 = (u32)o_stride1 << 1;
-  const u64 at6 = at5 + (i64)(int)r3 * (int)r56 + (i64)(int)r6 * 2;
+  const u32 r57 = (u32)o_stride1 << 1;
+  const u64 at6 = at5 + (i64)(int)r3 * (int)r57 + (i64)(int)r6 * 2;
   if (p1) {
     st_global_v4(at6, h49, h50, h51, h52);
   }
   if (p2) {
-    st_global_v4(at6 + (i64)32 * (int)r56, h53, h54, h55, h56);
+    st_global_v4(at6 + (i64)32 * (int)r57, h53, h54, h55, h56);
   }
   const float f67 = lg2(sum[0]);
   const float f68 = lg2(sum[1]);
@@ -448,14 +449,14 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const u16 *__restr
   const float f70 = fmaf(max_1[1], scale, f68 * 0.6931472f);
   // store lse
   const u64 at7 = lse_at + n1 * (lse_stride0 << 2) + n3 * (lse_stride1 << 2) + (i64)(int)first * 4;
-  const u32 r57 = (r3 & 7u) ^ (r8 << 4);
-  const u64 at8 = at7 + (i64)(int)r57 * 4;
-  const u32 r58 = Sq - (first + r57);
+  const u32 r58 = (r3 & 7u) ^ (r8 << 4);
+  const u64 at8 = at7 + (i64)(int)r58 * 4;
+  const u32 r59 = Sq - (first + r58);
   const bool p14 = r5 == 0u;
-  if (p14 && (int)r58 > 0) {
+  if (p14 && (int)r59 > 0) {
     st_global_f32(at8, p12 ? __uint_as_float(0xff800000u) : f69);
   }
-  if (p14 && (int)r58 > 8) {
+  if (p14 && (int)r59 > 8) {
     st_global_f32(at8 + 32, p13 ? __uint_as_float(0xff800000u) : f70);
   }
 }

@@ -100,8 +100,8 @@ gemm(int M, int N, int K, const u16 *__restrict__ a, u64 a_stride0, const u16 *_
   const bool p2 = (int)r9 > 0;
   const bool p3 = (int)(K - r8) > 0;
   cp_async_cg_16_part_if(r14, at, p2 && p3 ? 16u : 0u, p1);
-  u64 at_1 = at + (i64)32 * (int)r6;
   const bool p4 = (int)r9 > 32;
+  u64 at_1 = at + (i64)32 * (int)r6;
   cp_async_cg_16_part_if(r14 + 2048, at_1, p4 && p3 ? 16u : 0u, p1);
   // copy b
   const u32 r15 = (u32)b_stride0 << 1;
