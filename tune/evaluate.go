@@ -29,7 +29,9 @@ type finding struct {
 	config space.Config
 	index  int // in the order of enumeration
 	eval   store.Evaluation
-	fault  string // what a check found wrong before
+
+	fault   string        // why it is not verified, once it was checked
+	outcome store.Outcome // of a check that found it wrong; else empty
 }
 
 // evaluate compiles the chosen candidates, prunes, predicts and records; candidates
@@ -70,12 +72,12 @@ func (s *session) evaluate(ctx context.Context, ranked []candidate) ([]finding, 
 // counts tells whether it is one of the configurations asked for: one that has a cubin,
 // or without a compiler a time.
 func (s *session) one(ctx context.Context, c candidate) (f *finding, counts bool, err error) {
-	e, fault, err := s.known(ctx, c)
+	e, wrong, err := s.known(ctx, c)
 	if err != nil {
 		return nil, false, err
 	}
 	if e.Outcome == store.Correct {
-		f = &finding{config: c.config, index: c.index, eval: e, fault: fault}
+		f = &finding{config: c.config, index: c.index, eval: e, fault: wrong.Error, outcome: wrong.Outcome}
 	} else {
 		s.fail(e.Outcome)
 		s.Log.Debug("dropped", "config", e.Config, "outcome", e.Outcome, "error", e.Error)
@@ -93,30 +95,30 @@ func (s *session) one(ctx context.Context, c candidate) (f *finding, counts bool
 }
 
 // known looks a candidate up in the store, and evaluates and records it if it is not
-// there. What a check found wrong before is returned beside its time, which the store
-// does not keep with a fault.
-func (s *session) known(ctx context.Context, c candidate) (e store.Evaluation, fault string, err error) {
+// there. One that a check found wrong before comes with its time, which the store does
+// not keep then, and beside it the store's evaluation that says what is wrong.
+func (s *session) known(ctx context.Context, c candidate) (e, wrong store.Evaluation, err error) {
 	p, src, err := s.print(c.config)
 	if err != nil {
-		return e, "", err
+		return e, wrong, err
 	}
 	key := s.run.Key(src.hash, c.config.String())
 	old, found, err := s.Store.Lookup(key)
 	if err != nil {
-		return e, "", err
+		return e, wrong, err
 	}
 	if found && old.Outcome != store.Correctness && old.Outcome != store.Runtime {
-		return old, "", nil
+		return old, wrong, nil
 	}
 	e, err = s.fresh(ctx, c.config, p, src)
 	if err != nil {
-		return e, "", err
-	}
-	if found && e.Outcome == store.Correct {
-		return e, old.Error, nil
+		return e, wrong, err
 	}
 	e.Key, e.Run = key, s.run.ID
-	return e, "", s.Store.Record(e)
+	if found && e.Outcome == store.Correct {
+		return e, old, nil
+	}
+	return e, wrong, s.Store.Record(e)
 }
 
 // print lowers a configuration that could be lowered before, and prints its source.

@@ -50,7 +50,7 @@ func newSession(ctx context.Context, o Options) (*session, error) {
 	if c, err := o.Problem.Default(o.GPU); err == nil {
 		s.fallback = c
 	}
-	if s.builder, err = o.Toolchain.builderFor(ctx, o.GPU, o.Cache); err != nil {
+	if s.builder, err = o.Toolchain.builderFor(ctx, o.GPU, o.Cache, o.Log); err != nil {
 		return nil, err
 	}
 	s.result.Toolchain = s.builder.describe()

@@ -52,10 +52,10 @@ func shrink(f *family.Family, p family.Problem, c space.Config, r *rand.Rand) (f
 	return small, nil
 }
 
-// halve finds a problem that runs the very program of p and whose tensors take at most
-// so many bytes, by halving lengths; p itself if it fits.
-func halve(f *family.Family, p family.Problem, c space.Config, most int64) (family.Problem, error) {
-	if bytesOf(p) <= most {
+// halve finds a problem that runs the very program of p and that fits, by halving its
+// largest extents; p itself if it does.
+func halve(f *family.Family, p family.Problem, c space.Config, fits func(family.Problem) bool) (family.Problem, error) {
+	if fits(p) {
 		return p, nil
 	}
 	same, err := sameProgram(f, p, c)
@@ -63,27 +63,28 @@ func halve(f *family.Family, p family.Problem, c space.Config, most int64) (fami
 		return nil, err
 	}
 	flags := flagsOf(f, p)
-	for changed := true; changed; {
-		changed = false
+	fixed := map[string]bool{} // flags whose half the program does not serve
+	for {
+		name, n := "", 1
 		for _, flag := range f.Flags {
-			n, err := strconv.Atoi(flags[flag.Name])
-			if flag.Kind != family.Int || err != nil || n < 2 {
-				continue
+			v, err := strconv.Atoi(flags[flag.Name])
+			if flag.Kind == family.Int && err == nil && v > n && !fixed[flag.Name] {
+				name, n = flag.Name, v
 			}
-			old := flags[flag.Name]
-			flags[flag.Name] = strconv.Itoa(n / 2)
-			q, ok := same(flags)
-			if !ok {
-				flags[flag.Name] = old
-				continue
-			}
-			if bytesOf(q) <= most {
-				return q, nil
-			}
-			changed = true
+		}
+		if name == "" {
+			return nil, errors.New("no smaller problem runs the same program")
+		}
+		flags[name] = strconv.Itoa(n / 2)
+		q, ok := same(flags)
+		if !ok {
+			flags[name], fixed[name] = strconv.Itoa(n), true
+			continue
+		}
+		if fits(q) {
+			return q, nil
 		}
 	}
-	return nil, errors.New("no smaller problem runs the same program")
 }
 
 // sameProgram returns a function that makes a problem of flags if p's program serves it.

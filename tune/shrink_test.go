@@ -8,6 +8,7 @@ import (
 
 	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/kernels"
+	"github.com/kgen-dev/kgen/kernels/family"
 )
 
 // Every family's default problem has small ones that run its very program, with lengths
@@ -49,11 +50,14 @@ func TestHalve(t *testing.T) {
 	require.NoError(t, err)
 	c, err := p.Default(gpu)
 	require.NoError(t, err)
-	q, err := halve(f, p, c, 1<<30)
+	fits := func(q family.Problem) bool { return bytesOf(q) <= 1<<30 }
+	q, err := halve(f, p, c, fits)
 	require.NoError(t, err)
 	require.LessOrEqual(t, bytesOf(q), int64(1<<30))
 	require.Greater(t, bytesOf(q), int64(1<<28))
-	same, err := halve(f, q, c, 1<<30)
+	same, err := halve(f, q, c, fits)
 	require.NoError(t, err)
 	require.Equal(t, q, same)
+	_, err = halve(f, p, c, func(family.Problem) bool { return false })
+	require.ErrorContains(t, err, "no smaller problem")
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -49,12 +50,13 @@ type builder struct {
 	ptxas *nvrtc.Ptxas
 	name  string // compiler and version, "none" without
 	cache *cache.Cache
+	log   *slog.Logger
 	notes []string
 }
 
 // builderFor picks the way to compile for a GPU.
-func (t Toolchain) builderFor(ctx context.Context, g *target.GPU, c *cache.Cache) (*builder, error) {
-	b := &builder{name: "none", cache: c}
+func (t Toolchain) builderFor(ctx context.Context, g *target.GPU, c *cache.Cache, log *slog.Logger) (*builder, error) {
+	b := &builder{name: "none", cache: c, log: log}
 	if t.NVRTC != nil {
 		major, minor := t.NVRTC.Version()
 		archs := t.NVRTC.Archs()
@@ -127,8 +129,9 @@ func (b *builder) build(ctx context.Context, s source, arch string) (*built, err
 	if err != nil {
 		return nil, err
 	}
-	// A cache that cannot be written costs time, not the result.
-	_ = b.cache.Put(key, data)
+	if err := b.cache.Put(key, data); err != nil { // costs time, not the result
+		b.log.Warn("not cached", "error", err)
+	}
 	return out, nil
 }
 
@@ -170,6 +173,9 @@ func refused(err error) bool {
 func (b *builder) describe() string {
 	if b.compiles() {
 		return b.name
+	}
+	if len(b.notes) == 0 {
+		return "no compiler"
 	}
 	return "no compiler: " + strings.Join(b.notes, "; ")
 }

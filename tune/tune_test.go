@@ -211,7 +211,7 @@ func TestBuilderTellsRefusalsApart(t *testing.T) {
 	require.NoError(t, err)
 	p := nvrtctest.Ptxas(t)
 	for _, tools := range []Toolchain{{NVRTC: nvrtctest.Compiler(t)}, {Ptxas: &p}} {
-		b, err := tools.builderFor(context.Background(), gpu, nil)
+		b, err := tools.builderFor(context.Background(), gpu, nil, nil)
 		require.NoError(t, err)
 		_, err = b.build(context.Background(), source{text: "this is no program"}, "sm_90")
 		require.True(t, refused(err), "%v", err)

@@ -9,16 +9,17 @@ import (
 
 	"github.com/kgen-dev/kgen/bench/vm"
 	"github.com/kgen-dev/kgen/kernels/family"
-	"github.com/kgen-dev/kgen/tune/store"
 )
 
 const (
 	// checkDeadline bounds the check of one configuration.
 	checkDeadline = 5 * time.Minute
 
-	// mostData bounds the bytes of the problem whose blocks are sampled; the virtual
-	// machine keeps a copy of its own. A larger problem is halved until it fits.
-	mostData = 1 << 30
+	// mostData bounds the bytes of the problem whose blocks are sampled, of which the
+	// virtual machine keeps a copy, and mostBlock the operations of a block. A larger
+	// problem is halved until it fits.
+	mostData  = 1 << 29
+	mostBlock = 1e9
 
 	// sampled is how many blocks of the full size are checked.
 	sampled = 2
@@ -45,8 +46,8 @@ func (s *session) verify(ctx context.Context, top []finding) error {
 				return err
 			}
 		}
-		if f.fault != "" {
-			s.fail(store.Correctness)
+		if f.outcome != "" {
+			s.fail(f.outcome)
 		}
 		s.step(nil)
 	}
@@ -69,9 +70,9 @@ func (v *verifier) one(ctx context.Context, f *finding) error {
 	case err == nil:
 		f.eval.Verified, e.Verified = true, true
 	case errors.As(err, &wrong):
-		f.fault = err.Error()
+		f.fault, f.outcome = err.Error(), wrong.outcome
 		v.Log.Error("a kernel is wrong", "config", e.Config, "error", err)
-		e.Outcome, e.Error, e.TimeUS, e.Provenance = wrong.outcome, f.fault, 0, 0
+		e.Outcome, e.Error, e.TimeUS, e.Provenance = f.outcome, f.fault, 0, 0
 	default:
 		f.fault = "not checked: " + err.Error()
 		v.Log.Warn("a kernel could not be checked", "config", e.Config, "error", err)
@@ -100,7 +101,14 @@ func (v *verifier) prepare(f *finding) error {
 	case bytesOf(v.Problem) > mostData:
 		return fmt.Errorf("no small problem to check on: %w", err)
 	}
-	full, err := halve(v.Family, v.Problem, f.config, mostData)
+	p, err := v.lower(f.config)
+	if err != nil {
+		return err
+	}
+	full, err := halve(v.Family, v.Problem, f.config, func(q family.Problem) bool {
+		plan, err := p.compiled.Plan(arguments(q))
+		return err == nil && bytesOf(q) <= mostData && q.Work().FLOPs <= mostBlock*float64(plan.Steps[0].Grid)
+	})
 	if err != nil {
 		return fmt.Errorf("%d bytes of tensors: %w", bytesOf(v.Problem), err)
 	}

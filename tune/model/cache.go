@@ -1,9 +1,10 @@
 package model
 
 const (
-	// mostBlocks bounds how many blocks of a launch are looked at one by one; the rest
-	// are taken to be like these.
+	// mostBlocks bounds how many blocks of a launch are looked at one by one, in as many
+	// stretches of its grid; the rest are taken to be like these.
 	mostBlocks = 1 << 15
+	stretches  = 8
 	// mostSources bounds what is told apart of what they read; beyond, all is.
 	mostSources = 1 << 21
 )
@@ -54,28 +55,28 @@ func (l *launch) hbmBytes(wave int64, capacity float64) float64 {
 		order, written, again, footprint = order[:0], 0, 0, 0
 		number++
 	}
-	blocks := l.visit(func(id int, class int32, p []int) {
-		if id > 0 && int64(id)%wave == 0 {
+	blocks := l.visit(func(i int, class int32, p []int) {
+		if i > 0 && int64(i)%wave == 0 {
 			end()
 		}
 		share := l.classes[class].share
 		written += l.written
-		for i, read := range l.traffic.Read {
+		for pointer, read := range l.traffic.Read {
 			if read == 0 {
 				continue
 			}
-			once := float64(read) * share * l.reuse[i]
+			once := float64(read) * share * l.reuse[pointer]
 			again += float64(read)*share - once
-			if state[i] == nil {
+			if state[pointer] == nil {
 				total += once
 				footprint += once
 				continue
 			}
-			s := int(l.source(i, p))
-			k := &state[i][s]
+			s := int(l.source(pointer, p))
+			k := &state[pointer][s]
 			if k.mark != number {
 				k.mark, k.now = number, 0
-				order = append(order, place{i, s})
+				order = append(order, place{pointer, s})
 			}
 			k.now = max(k.now, once)
 		}

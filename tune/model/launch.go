@@ -25,10 +25,10 @@ type launch struct {
 	prober  *walk
 }
 
-// class is blocks that do the same work.
+// class is blocks that do the same work, or nearly.
 type class struct {
-	counts simt.Counts
-	share  float64 // of the busiest class's bytes read
+	amounts
+	share float64 // of the busiest class's bytes read
 }
 
 // axis is one dimension of a tile space.
@@ -37,8 +37,15 @@ type axis struct {
 	group   []int64 // by pointer: how many neighbours read the same; 0: all do
 }
 
-// mostSamples bounds the classes along an axis.
-const mostSamples = 16
+const (
+	// mostSamples bounds the classes along an axis; further axes add none once there
+	// are mostClasses.
+	mostSamples = 64
+	mostClasses = 64
+	// mostCounted bounds how many points of a single axis are counted; the rest lie on
+	// straight lines between.
+	mostCounted = 6
+)
 
 // newLaunch counts a step. Pointers are taken to be aligned and apart.
 func newLaunch(g *target.GPU, k *simt.Kernel, s *codegen.PlanStep) (*launch, error) {
@@ -52,7 +59,7 @@ func newLaunch(g *target.GPU, k *simt.Kernel, s *codegen.PlanStep) (*launch, err
 	}
 	busiest := 0
 	for i := range l.classes {
-		if l.classes[i].counts.Issue() > l.classes[busiest].counts.Issue() {
+		if l.classes[i].issue > l.classes[busiest].issue {
 			busiest = i
 		}
 	}
@@ -71,8 +78,8 @@ func newLaunch(g *target.GPU, k *simt.Kernel, s *codegen.PlanStep) (*launch, err
 	for i := range l.classes {
 		c := &l.classes[i]
 		c.share = 1
-		if most := l.classes[busiest].counts.Loads; most > 0 {
-			c.share = float64(c.counts.Loads) / float64(most)
+		if most := l.classes[busiest].loads; most > 0 {
+			c.share = c.loads / most
 		}
 	}
 	return l, l.probe()
@@ -124,32 +131,77 @@ func (l *launch) middle() []int {
 // classify finds the axes that the work depends on, and counts it along them.
 func (l *launch) classify() error {
 	l.axes = make([]axis, len(l.tiles))
+	base, err := l.count(l.middle())
+	if err != nil {
+		return err
+	}
 	total := 1
 	for a, n := range l.tiles {
 		l.axes[a].samples = 1
-		var first simt.Counts
-		for i, x := range []int64{n / 2, 0, n - 1} {
+		for _, x := range []int64{0, n - 1} {
 			p := l.middle()
+			if n == 1 || x == int64(p[a]) || l.axes[a].samples > 1 {
+				continue
+			}
 			p[a] = int(x)
 			c, err := l.count(p)
 			if err != nil {
 				return err
 			}
-			if i == 0 {
-				first = c
-			} else if c != first && total < 256 {
+			if c != base && total < mostClasses {
 				l.axes[a].samples = min(n, mostSamples)
 			}
 		}
 		total *= int(l.axes[a].samples)
 	}
 	l.classes = make([]class, total)
+	if total == 1 {
+		l.classes[0].amounts = amountsOf(&base)
+		return nil
+	}
+	varying := -1
+	for a := range l.axes {
+		if l.axes[a].samples == int64(total) {
+			varying = a
+		}
+	}
+	if varying >= 0 && total > mostCounted {
+		return l.interpolate(varying)
+	}
 	for i := range l.classes {
 		c, err := l.count(l.pointOf(i))
 		if err != nil {
 			return err
 		}
-		l.classes[i].counts = c
+		l.classes[i].amounts = amountsOf(&c)
+	}
+	return nil
+}
+
+// interpolate counts a few points along the only axis that the work depends on, and
+// puts the classes on the lines between.
+func (l *launch) interpolate(axis int) error {
+	n := l.tiles[axis]
+	var at [mostCounted]float64
+	var known [mostCounted]amounts
+	for i := range known {
+		x := int64(i) * (n - 1) / (mostCounted - 1)
+		p := l.middle()
+		p[axis] = int(x)
+		c, err := l.count(p)
+		if err != nil {
+			return err
+		}
+		at[i], known[i] = float64(x), amountsOf(&c)
+	}
+	for i := range l.classes {
+		// The middle of the stretch of points that the class stands for.
+		x := (float64(i)+0.5)*float64(n)/float64(len(l.classes)) - 0.5
+		j := 0
+		for j < mostCounted-2 && x > at[j+1] {
+			j++
+		}
+		l.classes[i].amounts = known[j].mix(&known[j+1], (x-at[j])/(at[j+1]-at[j]))
 	}
 	return nil
 }
@@ -243,12 +295,17 @@ func (l *launch) sources(pointer int) int64 {
 	return n
 }
 
-// visit calls f with the classes and points of the launch's first blocks, in order.
-func (l *launch) visit(f func(id int, class int32, p []int)) int {
-	n := int(min(l.Grid, mostBlocks))
-	for id := range n {
-		p := l.Point(int64(id))
-		f(id, int32(l.classOf(p)), p)
+// visit calls f with the classes and points of the launch's blocks, in order; of more
+// than mostBlocks with those of stretches that lie evenly over the grid. It returns how
+// many they were.
+func (l *launch) visit(f func(i int, class int32, p []int)) int {
+	n, stretch := l.Grid, l.Grid
+	if n > mostBlocks {
+		n, stretch = mostBlocks, mostBlocks/stretches
 	}
-	return n
+	for i := range n {
+		p := l.Point(i/stretch*(l.Grid-stretch)/max(1, n/stretch-1) + i%stretch)
+		f(int(i), int32(l.classOf(p)), p)
+	}
+	return int(n)
 }

@@ -186,10 +186,10 @@ func (l *launch) predict(g *target.GPU, r Resources, work *roofline.Work) (Step,
 	}
 	busiest := 0.0
 	for i := range l.classes {
-		busiest = max(busiest, float64(l.classes[i].counts.Issue()))
+		busiest = max(busiest, l.classes[i].issue)
 	}
 	us := func(class int32, n int) float64 {
-		latency := l.cycles / g.Clock() * float64(l.classes[class].counts.Issue()) / busiest
+		latency := l.cycles / g.Clock() * l.classes[class].issue / busiest
 		return units[class].together(float64(n)/sustained, latency)
 	}
 	s.US = schedule(g.SMs, resident, blocks, memo(us, len(l.classes), resident))
@@ -216,8 +216,7 @@ func memo(f func(int32, int) float64, classes, most int) func(int32, int) float6
 	}
 }
 
-// sample is the classes of the launch's first blocks in order, with how many each stands
-// for.
+// sample is the classes of the blocks looked at, in order, with how many each stands for.
 func (l *launch) sample() (blocks []int32, scale float64) {
 	n := l.visit(func(_ int, class int32, _ []int) { blocks = append(blocks, class) })
 	return blocks, float64(l.Grid) / float64(n)
@@ -257,15 +256,14 @@ func (u *unitTimes) together(n, latency float64) float64 {
 func (l *launch) units(g *target.GPU, c *class, spill int) unitTimes {
 	var u unitTimes
 	p, clock := g.Pipes(), g.Clock()
-	n := machineCounts(&c.counts)
 	u[l2Unit] = float64(l.traffic.L2Bytes()) * c.share / (g.L2().Value * 1e3 / float64(g.SMs))
 	spilled := l.spilled(c, spill)
-	u[sharedUnit] = (n.wavefronts*roofline.WavefrontBytes/p.SharedBytes + spilled) / clock
-	for m, count := range c.counts.Mma {
-		u[tensorUnit] += float64(count) * mmaCycles(g, simt.Mma(m)) / clock
+	u[sharedUnit] = (c.wavefronts*roofline.WavefrontBytes/p.SharedBytes + spilled) / clock
+	for m, n := range c.mma {
+		u[tensorUnit] += n * mmaCycles(g, simt.Mma(m)) / clock
 	}
-	u[mufuUnit] = n.mufu * warpSize / p.MUFU / clock
-	u[issueUnit] = max((n.issue+spilled)*warpSize/p.Issue, n.fma*warpSize/p.FMA, n.alu*warpSize/p.ALU) / clock
+	u[mufuUnit] = c.mufu * warpSize / p.MUFU / clock
+	u[issueUnit] = max((c.issue+spilled)*warpSize/p.Issue, c.fma*warpSize/p.FMA, c.alu*warpSize/p.ALU) / clock
 	return u
 }
 
@@ -274,21 +272,8 @@ func (l *launch) units(g *target.GPU, c *class, spill int) unitTimes {
 // as many as barriers.
 func (l *launch) spilled(c *class, bytes int) float64 {
 	warps := float64((l.Threads + warpSize - 1) / warpSize)
-	rounds := max(1, float64(c.counts.Bars)/warps)
+	rounds := max(1, c.bars/warps)
 	return float64(bytes) / 4 * warps * rounds
-}
-
-// machine is warp instructions by unit.
-type machine struct{ issue, fma, alu, mufu, wavefronts float64 }
-
-func machineCounts(c *simt.Counts) machine {
-	return machine{
-		issue:      float64(c.Issue()),
-		fma:        float64(c.Pipe[simt.PipeFMA]),
-		alu:        float64(c.Pipe[simt.PipeALU] + c.Pipe[simt.PipeCvt]),
-		mufu:       float64(c.Pipe[simt.PipeMUFU]),
-		wavefronts: float64(c.Waves),
-	}
 }
 
 // addWork adds a launch's counts to the program's work.
@@ -302,12 +287,11 @@ func (l *launch) addWork(w *roofline.Work, weight []float64, hbm float64) {
 	add(&w.HBMBytes, hbm)
 	for i := range l.classes {
 		c, n := &l.classes[i], weight[i]
-		m := machineCounts(&c.counts)
 		add(&w.L2Bytes, n*float64(l.traffic.L2Bytes())*c.share)
-		add(&w.SharedBytes, n*m.wavefronts*roofline.WavefrontBytes)
-		add(&w.MUFU, n*m.mufu*warpSize)
-		add(&w.FMA, n*m.fma*warpSize)
-		add(&w.ALU, n*m.alu*warpSize)
-		add(&w.Issue, n*m.issue)
+		add(&w.SharedBytes, n*c.wavefronts*roofline.WavefrontBytes)
+		add(&w.MUFU, n*c.mufu*warpSize)
+		add(&w.FMA, n*c.fma*warpSize)
+		add(&w.ALU, n*c.alu*warpSize)
+		add(&w.Issue, n*c.issue)
 	}
 }

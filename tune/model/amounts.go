@@ -1,0 +1,41 @@
+package model
+
+import "github.com/kgen-dev/kgen/codegen/simt"
+
+// amounts are what a block does on each unit.
+type amounts struct {
+	issue, fma, alu, mufu float64 // warp instructions
+	wavefronts            float64
+	bars                  float64 // waited at, by warps
+	loads                 float64 // bytes
+	mma                   [simt.NumMmas]float64
+}
+
+func amountsOf(c *simt.Counts) amounts {
+	a := amounts{
+		issue:      float64(c.Issue()),
+		fma:        float64(c.Pipe[simt.PipeFMA]),
+		alu:        float64(c.Pipe[simt.PipeALU] + c.Pipe[simt.PipeCvt]),
+		mufu:       float64(c.Pipe[simt.PipeMUFU]),
+		wavefronts: float64(c.Waves),
+		bars:       float64(c.Bars),
+		loads:      float64(c.Loads),
+	}
+	for m, n := range c.Mma {
+		a.mma[m] = float64(n)
+	}
+	return a
+}
+
+// mix is a point of the line from a to b: a at 0, b at 1.
+func (a *amounts) mix(b *amounts, t float64) amounts {
+	line := func(x, y float64) float64 { return x + t*(y-x) }
+	m := amounts{
+		issue: line(a.issue, b.issue), fma: line(a.fma, b.fma), alu: line(a.alu, b.alu), mufu: line(a.mufu, b.mufu),
+		wavefronts: line(a.wavefronts, b.wavefronts), bars: line(a.bars, b.bars), loads: line(a.loads, b.loads),
+	}
+	for i := range m.mma {
+		m.mma[i] = line(a.mma[i], b.mma[i])
+	}
+	return m
+}
