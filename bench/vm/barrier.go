@@ -69,6 +69,9 @@ func (d *decoder) barrier(aligned bool) {
 		d.source(in, &op.count, &ops[1], ptx.U32, exact)
 	}
 	d.emit(in)
+	if in.guard >= 0 || ops[0].Kind != ptx.OpImm {
+		d.meetAfter()
+	}
 	d.p.counter[d.src.PC] = countBarrier
 }
 
@@ -82,6 +85,9 @@ func (d *decoder) clusterBarrier(bool) {
 	in.bar = &barrierOp{aligned: true, arrive: what == "arrive"}
 	in.ctl = clusterBar
 	d.emit(in)
+	if in.guard >= 0 {
+		d.meetAfter()
+	}
 	d.p.counter[d.src.PC] = countBarrier
 }
 
@@ -100,7 +106,7 @@ func bar(w *warp, in *inst) {
 	}
 	for l := m; l != 0; l &= l - 1 {
 		if i := firstLane(l); w.r[op.id][i] != id {
-			w.splitBarrier(in, m, id)
+			w.apart(m, w.sameBarrier(in, m, id))
 			return
 		}
 	}
@@ -133,10 +139,9 @@ func bar(w *warp, in *inst) {
 	b.arriveClock(bar, w, m)
 	w.pc++
 	if !op.arrive {
-		if rest := w.mask &^ m; rest != 0 {
-			w.paths = append(w.paths, path{pc: w.pc, mask: rest, fr: w.fr, join: w.join})
-			w.mask = m
-		}
+		w.pc--
+		w.leaveBehind(m)
+		w.pc++
 		w.park(wait{kind: waitBarrier, in: in, id: id})
 	}
 	if b.complete(bar) {
@@ -144,18 +149,15 @@ func bar(w *warp, in *inst) {
 	}
 }
 
-// splitBarrier sends the lanes of one barrier there and lets the rest come
-// again by themselves.
-func (w *warp) splitBarrier(in *inst, m, id uint32) {
-	var rest uint32
+// sameBarrier is the lanes that name one barrier.
+func (w *warp) sameBarrier(in *inst, m, id uint32) uint32 {
+	var same uint32
 	for l := m; l != 0; l &= l - 1 {
-		if i := firstLane(l); w.r[in.bar.id][i] != id {
-			rest |= 1 << i
+		if i := firstLane(l); w.r[in.bar.id][i] == id {
+			same |= 1 << i
 		}
 	}
-	w.paths = append(w.paths, path{pc: w.pc, mask: rest, fr: w.fr, join: w.join})
-	w.mask &^= rest
-	w.setMode()
+	return same
 }
 
 // reduce adds the predicates of lanes that arrive.
@@ -195,9 +197,10 @@ func (d *decoder) warpSync() {
 	d.has("sync")
 	ops := d.operands(1, 1)
 	in, c := d.newCollective(func(*gathered) {})
-	d.source(in, &c.members, &ops[0], ptx.B32, exact)
+	d.memberMask(in, c, &ops[0])
 	c.orders = true
 	d.emit(in)
+	d.meetAfterCollective(in)
 }
 
 func clusterBar(w *warp, in *inst) {
@@ -224,11 +227,8 @@ func clusterBar(w *warp, in *inst) {
 		w.pc++
 		return
 	}
+	w.leaveBehind(m)
 	w.pc++
-	if rest := w.mask &^ m; rest != 0 {
-		w.paths = append(w.paths, path{pc: w.pc, mask: rest, fr: w.fr, join: w.join})
-		w.mask = m
-	}
 	w.park(wait{kind: waitCluster, in: in})
 }
 

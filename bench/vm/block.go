@@ -125,16 +125,18 @@ func (b *block) run() outcome {
 		case polls < ran:
 			b.idle = 0
 		default:
-			if b.idle++; b.idle > maxIdle {
-				b.idle = 0
-				if b.polled && b.l.others(b) {
-					b.polled = false
-					return blockSpins
-				}
-				if b.stuck() && !b.unblock() {
-					b.deadlock()
-					return b.finish()
-				}
+			if b.idle++; b.idle <= maxIdle {
+				continue
+			}
+			b.idle = 0
+			stuck := b.stuck()
+			if b.polled && b.turn && b.l.others(b, stuck) {
+				b.polled = false
+				return blockSpins
+			}
+			if stuck && !b.unblock() {
+				b.deadlock()
+				return b.finish()
 			}
 		}
 	}
@@ -174,7 +176,7 @@ func (b *block) finish() outcome {
 }
 
 // maxIdle is how many rounds of polling alone a block gets in a row.
-const maxIdle = 64
+const maxIdle = 4
 
 // ready says whether some path can run.
 func (w *warp) ready() bool {

@@ -64,6 +64,9 @@ func (d *decoder) callFunction() {
 		d.refuse("operand %s: want a function", describe(callee))
 	}
 	d.emit(in)
+	if in.guard >= 0 || callee.Kind == ptx.OpReg {
+		d.meetAfter()
+	}
 }
 
 // callPlaces is where arguments or results lie in the caller's frame.
@@ -141,15 +144,38 @@ func fits(p *program, site *callSite) bool {
 }
 
 // apart lets some lanes of the current path come to its instruction by
-// themselves, and the rest after them.
+// themselves first, then the rest of m. All meet again after the instruction,
+// where those wait already that skip it.
 func (w *warp) apart(m, same uint32) {
-	skipped := w.mask &^ m
+	w.joinAfter(w.mask &^ m)
 	w.paths = append(w.paths, path{pc: w.pc, mask: m &^ same, fr: w.fr, join: w.join})
-	if skipped != 0 {
-		w.paths = append(w.paths, path{pc: w.pc + 1, mask: skipped, fr: w.fr, join: w.join})
-	}
 	w.mask = same
 	w.setMode()
+}
+
+// leaveBehind keeps the lanes m at the current instruction; the others wait
+// for them after it.
+func (w *warp) leaveBehind(m uint32) {
+	if skipped := w.mask &^ m; skipped != 0 {
+		w.joinAfter(skipped)
+		w.mask = m
+	}
+}
+
+// joinAfter makes the current path's lanes meet after its instruction, where
+// some have arrived already.
+func (w *warp) joinAfter(arrived uint32) {
+	next := w.pc + 1
+	if !w.code[next].isLabel() { // nothing makes lanes wait there
+		if arrived != 0 {
+			w.paths = append(w.paths, path{pc: next, mask: arrived, fr: w.fr, join: w.join})
+		}
+		return
+	}
+	if !(w.join != nil && w.join.pc == next && w.join.fr == w.fr && !w.join.call) {
+		w.join = w.newJoin(next, w.fr, w.mask, w.join)
+	}
+	w.join.arrived |= arrived
 }
 
 // enterCall starts a function for some lanes; they come back to the next
@@ -164,9 +190,7 @@ func (w *warp) enterCall(in *inst, p *program, m uint32) {
 		return
 	}
 	w.growLocal(top + p.localBytes)
-	if m != w.mask {
-		w.paths = append(w.paths, path{pc: w.pc + 1, mask: w.mask &^ m, fr: caller, join: w.join})
-	}
+	w.leaveBehind(m)
 	j := w.newJoin(w.pc+1, caller, m, w.join)
 	j.call = true
 	j.site = in.call

@@ -32,6 +32,7 @@ func init() {
 type collective struct {
 	name    string // opcode: lanes that wait together must have the same
 	members int32  // slot of the member mask
+	mask    int32  // its value, while decoding
 	wide    bool   // the value has 64 bits
 	value   int32  // slot of the value; of a predicate for vote
 	pred    bool   // the value is a predicate
@@ -85,6 +86,13 @@ func (d *decoder) newCollective(run func(*gathered)) (*inst, *collective) {
 	return in, c
 }
 
+// memberMask binds the member mask.
+func (d *decoder) memberMask(in *inst, c *collective, o *ptx.Operand) {
+	c.mask = d.sourceValue(o, ptx.B32, exact)
+	d.bind(&c.members, c.mask)
+	in.uses = append(in.uses, c.mask)
+}
+
 // pair binds the destinations `d|p`, either of which may be missing.
 func (d *decoder) pair(in *inst, c *collective, o *ptx.Operand) {
 	dst := []ptx.Operand{*o}
@@ -108,8 +116,9 @@ func (d *decoder) shfl() {
 	d.source(in, &c.value, &ops[1], ptx.B32, exact)
 	d.source(in, &c.b, &ops[2], ptx.B32, exact)
 	d.source(in, &c.c, &ops[3], ptx.B32, exact)
-	d.source(in, &c.members, &ops[4], ptx.B32, exact)
+	d.memberMask(in, c, &ops[4])
 	d.emit(in)
+	d.meetAfterCollective(in)
 }
 
 // shuffle moves values between lanes. PTX ISA, shfl.sync.
@@ -184,8 +193,9 @@ func (d *decoder) vote() {
 	}
 	c.pred = true
 	in.neg = d.predicate(in, &c.value, &ops[1])
-	d.source(in, &c.members, &ops[2], ptx.B32, exact)
+	d.memberMask(in, c, &ops[2])
 	d.emit(in)
+	d.meetAfterCollective(in)
 }
 
 func (d *decoder) match() {
@@ -215,8 +225,9 @@ func (d *decoder) match() {
 	})
 	d.pair(in, c, &ops[0])
 	c.wide = d.source(in, &c.value, &ops[1], t, exact).k == class64
-	d.source(in, &c.members, &ops[2], ptx.B32, exact)
+	d.memberMask(in, c, &ops[2])
 	d.emit(in)
+	d.meetAfterCollective(in)
 }
 
 func (d *decoder) redux() {
@@ -241,8 +252,9 @@ func (d *decoder) redux() {
 	})
 	d.destination(in, &c.dst, &ops[0], t, exact)
 	d.source(in, &c.value, &ops[1], t, exact)
-	d.source(in, &c.members, &ops[2], ptx.B32, exact)
+	d.memberMask(in, c, &ops[2])
 	d.emit(in)
+	d.meetAfterCollective(in)
 }
 
 // reducing is the lane function of a reduction.
@@ -271,60 +283,84 @@ func (d *decoder) elect() {
 		}
 	})
 	d.pair(in, c, &ops[0])
-	d.source(in, &c.members, &ops[1], ptx.B32, exact)
+	d.memberMask(in, c, &ops[1])
 	d.emit(in)
+	d.meetAfterCollective(in)
 }
 
-// collect runs a collective once all its lanes are there.
+// meetAfterCollective lets lanes meet again after a collective that not all of
+// a path's lanes may execute together.
+func (d *decoder) meetAfterCollective(in *inst) {
+	if in.kind != kindControl {
+		return
+	}
+	if in.guard >= 0 || !d.values[in.coll.mask].constant {
+		d.meetAfter()
+	}
+}
+
+// collect runs a collective for each group of lanes with the same member mask,
+// once all its lanes are there.
 func collect(w *warp, in *inst) {
 	m := w.condition(in)
-	skipped := w.mask &^ m
 	if m == 0 {
 		w.pc++
 		return
 	}
-	masks := &w.r[in.coll.members]
-	members := masks[firstLane(m)]
-	var same uint32
-	for l := m; l != 0; l &= l - 1 {
-		if i := firstLane(l); masks[i] == members {
-			same |= 1 << i
-		}
-	}
-	if same != m {
-		// Groups with masks of their own go one after the other.
-		w.apart(m, same)
-		return
-	}
-	if outside := m &^ members; outside != 0 {
-		w.fault(bench.DivergentCollective, in, firstLane(outside), "%s: lane %d executes it and its member mask %08x does not name it", in.coll.name, firstLane(outside), members)
-	}
 	if w.undefs > 0 {
 		w.checkOperand(in, class32, in.coll.members, m)
 	}
-	missing := members & w.live &^ m
-	blamed := false // a report says why results are lost
-	if missing&skipped != 0 {
-		w.fault(bench.DivergentCollective, in, firstLane(m), "%s: lanes %08x of the member mask %08x skip it", in.coll.name, missing&skipped, members)
-		blamed = true
-		missing &^= skipped
-	}
-	if missing == 0 {
-		var g gathered
-		w.gather(in, &g, m)
-		g.members = members
-		in.coll.run(&g)
-		if blamed {
-			g.lost = 0
+	masks := &w.r[in.coll.members]
+	for rest := m; rest != 0; {
+		members := masks[firstLane(rest)]
+		var same uint32
+		for l := rest; l != 0; l &= l - 1 {
+			if i := firstLane(l); masks[i] == members {
+				same |= 1 << i
+			}
 		}
-		w.scatter(in, &g, m)
-		if in.coll.orders {
-			w.orderLanes(g.lanes)
+		rest &^= same
+		if missing := members & w.live &^ same; missing&^w.mask != 0 {
+			if same != m {
+				w.apart(m, same)
+			}
+			w.meetOthers(in, same, members)
+			return
 		}
-		w.pc++
-		return
 	}
-	w.meetOthers(in, m, members)
+	for rest := m; rest != 0; {
+		members := masks[firstLane(rest)]
+		var same uint32
+		for l := rest; l != 0; l &= l - 1 {
+			if i := firstLane(l); masks[i] == members {
+				same |= 1 << i
+			}
+		}
+		rest &^= same
+		w.collectGroup(in, same, members)
+	}
+	w.pc++
+}
+
+// collectGroup runs a collective for lanes that are all there.
+func (w *warp) collectGroup(in *inst, lanes, members uint32) {
+	if outside := lanes &^ members; outside != 0 {
+		w.fault(bench.DivergentCollective, in, firstLane(outside), "%s: lane %d executes it and its member mask %08x does not name it", in.coll.name, firstLane(outside), members)
+	}
+	missing := members & w.live &^ lanes
+	if missing != 0 {
+		w.fault(bench.DivergentCollective, in, firstLane(lanes), "%s: lanes %08x of the member mask %08x skip it", in.coll.name, missing, members)
+	}
+	g := gathered{members: members}
+	w.gather(in, &g, lanes)
+	in.coll.run(&g)
+	if missing != 0 {
+		g.lost = 0 // the report says why results are lost
+	}
+	w.scatter(in, &g, lanes)
+	if in.coll.orders {
+		w.orderLanes(lanes)
+	}
 }
 
 // gather reads a collective's operands in some lanes.
@@ -386,11 +422,7 @@ func (w *warp) meetOthers(in *inst, m, members uint32) {
 		w.meetings = append(w.meetings, mt)
 	}
 	w.gather(in, &mt.g, m)
-	all := w.mask
-	if skipped := all &^ m; skipped != 0 {
-		w.paths = append(w.paths, path{pc: w.pc + 1, mask: skipped, fr: w.fr, join: w.join})
-		w.mask = m
-	}
+	w.leaveBehind(m)
 	w.park(wait{kind: waitCollective, in: in, meet: mt})
 	if members&w.live&^mt.g.lanes == 0 {
 		w.finishMeeting(mt, false)

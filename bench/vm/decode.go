@@ -213,6 +213,12 @@ func (d *decoder) emit(in *inst) {
 	d.insts = append(d.insts, in)
 }
 
+// meetAfter lets the lanes that part at the instruction just emitted meet right
+// after it.
+func (d *decoder) meetAfter() {
+	d.insts = append(d.insts, &inst{kind: kindControl, pc: -1, guard: -1, jump: &jump{label: new(ptx.Label), target: 1, reconverge: -1}})
+}
+
 func (d *decoder) bind(field *int32, v int32) { d.binds = append(d.binds, bind{field, v}) }
 
 func (d *decoder) newValue(v value) int32 {

@@ -69,6 +69,7 @@ type resident struct {
 	faults *faultList
 
 	printed string
+	stuckAt int64 // the version at which the block could do nothing by itself; 0 is none
 }
 
 type residentState uint8
@@ -191,6 +192,7 @@ func (l *launch) run(ctx context.Context) (*bench.Report, error) {
 	}
 	l.faults.most = l.dev.opt.MaxFaults
 	l.resident = map[int64]*resident{}
+	l.version = 1
 	workers := int(min(int64(l.dev.opt.Workers), l.total))
 	l.most = 2 * workers
 	for n := min(int64(l.residency()), l.total); l.next < n; {
@@ -354,17 +356,28 @@ func (l *launch) pass() {
 	l.retire()
 }
 
-// others says whether a block that only polls should let others run: there
-// are some, and they have not been idle for long too.
-func (l *launch) others(b *block) bool {
+// others says whether a block that only polls should let others run: there are
+// some, and not all of them are known to be stuck as things are.
+func (l *launch) others(b *block, stuck bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return b.turn && len(l.ring) > 1 && !l.doomed && l.idle < idleTurns*len(l.ring)
+	if len(l.ring) < 2 || l.doomed {
+		return false
+	}
+	if stuck {
+		l.resident[b.order].stuckAt = l.version
+	}
+	if l.idle < len(l.ring) {
+		return true
+	}
+	for _, order := range l.ring {
+		if l.resident[order].stuckAt != l.version {
+			return true
+		}
+	}
+	l.doomed = true
+	return false
 }
-
-// idleTurns is how many turns each resident block gets, with nothing changing
-// anywhere, before the launch counts as deadlocked.
-const idleTurns = 16
 
 // mayShare says whether the block has the turn.
 func (b *block) mayShare() bool {

@@ -395,12 +395,10 @@ func (w *warp) mbarrierWait(in *inst, m uint32, addr *lanes64) {
 			r.learn(w, 1<<lane, b.done)
 		}
 	}
-	if yes != m && op.kind == mbarrierTry && !w.gaveUp {
-		w.apartWaiting(in, m, yes, wait{kind: waitMbarrier, in: in, addr: at, phase: uint32(blocked.phase)})
-		if yes == 0 {
-			return
-		}
-		m = yes
+	if yes == 0 && m == w.mask && op.kind == mbarrierTry && !w.gaveUp {
+		w.retry(stopPath)
+		w.park(wait{kind: waitMbarrier, in: in, addr: at, phase: uint32(blocked.phase)})
+		return
 	}
 	w.gaveUp = false
 	if op.dst >= 0 {
@@ -414,29 +412,6 @@ func (w *warp) mbarrierWait(in *inst, m uint32, addr *lanes64) {
 		w.lastPoll, w.polledAt = in, w.executed // a test that failed: let others go on
 		w.stop = stopYield
 	}
-}
-
-// apartWaiting lets the lanes of m that have no answer wait at the current
-// instruction; the others, and those that skip it, go on.
-func (w *warp) apartWaiting(in *inst, m, yes uint32, wt wait) {
-	skipped := w.mask &^ m
-	waiting := m &^ yes
-	if yes == 0 && skipped == 0 {
-		w.retry(stopPath)
-		w.park(wt)
-		return
-	}
-	w.paths = append(w.paths, path{pc: w.pc, mask: waiting, fr: w.fr, join: w.join, wait: wt})
-	if yes == 0 {
-		w.mask = skipped
-		w.pc++
-	} else {
-		if skipped != 0 {
-			w.paths = append(w.paths, path{pc: w.pc + 1, mask: skipped, fr: w.fr, join: w.join})
-		}
-		w.mask = yes
-	}
-	w.setMode()
 }
 
 // giveUp answers those who wait for an mbarrier that their time is over; false
