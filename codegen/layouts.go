@@ -71,9 +71,10 @@ func branchesOf(r *ir.Region) map[*ir.Op]*ir.Op {
 // versions is what is known of one tile value of the program being rewritten.
 type versions struct {
 	v     *ir.Value
-	at    *slot // where what makes it in a layout goes
-	lazy  bool  // made when asked for
-	open  bool  // a loop's carried value whose layout the body will decide
+	def   *ir.Op // what made it in the program as it was; nil for a region's parameter
+	at    *slot  // where what makes it in a layout goes
+	lazy  bool   // made when asked for
+	open  bool   // a loop's carried value whose layout the body will decide
 	forms []form
 }
 
@@ -159,7 +160,7 @@ func (c *chooser) plain(o *ir.Op, s *slot) {
 		return
 	}
 	lead := c.lead(o)
-	c.known[o.Result()] = &versions{v: o.Result(), at: s, lazy: true}
+	c.known[o.Result()] = &versions{v: o.Result(), def: o, at: s, lazy: true}
 	if lead != nil {
 		c.want(o.Result(), lead)
 	}
@@ -189,7 +190,7 @@ func (c *chooser) lead(o *ir.Op) *layout.Layout {
 // natural is the layout in which a tile exists, nil where it can be had in any.
 func (c *chooser) natural(v *ir.Value) *layout.Layout {
 	k := c.known[v]
-	if k == nil || len(k.forms) == 0 || k.lazy && cheap(v.Def) {
+	if k == nil || len(k.forms) == 0 || k.lazy && cheap(k.def) {
 		return nil
 	}
 	return k.forms[0].l
@@ -221,7 +222,7 @@ func (c *chooser) want(v *ir.Value, l *layout.Layout) *ir.Value {
 		k.forms = append(k.forms, form{l, v})
 		return v
 	}
-	if k.lazy && (len(k.forms) == 0 || c.remake(v.Def, k.forms[0].l, l)) {
+	if k.lazy && (len(k.forms) == 0 || c.remake(k.def, k.forms[0].l, l)) {
 		return c.make(k, l)
 	}
 	from := k.forms[0]
@@ -249,7 +250,7 @@ func (c *chooser) remake(o *ir.Op, have, want *layout.Layout) bool {
 		return false
 	}
 	for _, a := range o.Args {
-		if k := c.known[a]; k != nil && !(k.lazy && c.remake(a.Def, have, want)) {
+		if k := c.known[a]; k != nil && !(k.lazy && c.remake(k.def, have, want)) {
 			return false
 		}
 	}
@@ -272,7 +273,7 @@ func (c *chooser) emit(k *versions, o *ir.Op, l *layout.Layout) *ir.Value {
 
 // make emits the operation of a lazy value in layout l.
 func (c *chooser) make(k *versions, l *layout.Layout) *ir.Value {
-	o := k.v.Def
+	o := k.def
 	if o.Code == ir.OpJoin && o.Args[0].Type.IsTile() && !inRegisters(l, l.Rank()-1) {
 		c.make(k, pairsInRegisters(l))
 		return c.want(k.v, l)
@@ -371,7 +372,7 @@ func (c *chooser) spread(v *ir.Value, seen map[*ir.Value]bool) (order []int, vec
 		return nil, 0
 	}
 	seen[v] = true
-	o := v.Def
+	o := k.def
 	if o.Code == ir.OpLoad {
 		return c.accessOrder(accessOf(o, v.Type.Shape))
 	}

@@ -264,6 +264,7 @@ func (l *lowering) tile(v *ir.Value) *fragment {
 	if r, ok := l.reads[v]; ok {
 		f := l.loadAll(r)
 		l.tiles[v] = f
+		l.pending.shared = true
 		return f
 	}
 	panic(fmt.Sprintf("tile %%%s (%d) is used before it is lowered", v.Name, v.ID))

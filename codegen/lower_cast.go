@@ -137,11 +137,11 @@ func (l *lowering) oddInt(x *simt.Value) *simt.Value {
 func (l *lowering) floatToInt(to ir.Elem, x *simt.Value) *simt.Value {
 	b := l.b
 	v := b.FloatToInt(x, elementType(to), simt.RZ)
-	switch {
-	case to.Bits() <= 8:
+	if to == ir.I64 || x.Type == simt.F64 { // the instruction makes NaN the least number
+		v = b.Select(b.Cmp(simt.EQ, x, x), v, b.Const(v.Type, 0))
+	}
+	if to.Bits() <= 8 {
 		return l.clampInt(v, to.Bits())
-	case to == ir.I64 || x.Type == simt.F64: // the instruction makes NaN the least number
-		return b.Select(b.Cmp(simt.EQ, x, x), v, b.Const(v.Type, 0))
 	}
 	return v
 }

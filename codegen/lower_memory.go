@@ -17,7 +17,7 @@ func (l *lowering) loadRun(space simt.Space, e ir.Elem, n int, addr *simt.Value,
 	mem := simt.MemOf(t)
 	if unit == 1 {
 		mem = simt.U8
-		if e == ir.I8 {
+		if e.IsInt() {
 			mem = simt.S8
 		}
 	}

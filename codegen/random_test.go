@@ -1,0 +1,118 @@
+package codegen_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kgen-dev/kgen/bench/vm"
+	"github.com/kgen-dev/kgen/codegen"
+	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/ir/eval"
+	"github.com/kgen-dev/kgen/ir/irtest"
+)
+
+var gpuNames = []string{"a100", "rtx3090", "h100", "rtx5090"}
+
+// TestRandomPrograms compiles random tile programs, runs them on the virtual machine
+// and holds the results to the interpreter's: to the bit, but for what the program says
+// is approximated. KGEN_SEED runs one program alone and prints it.
+func TestRandomPrograms(t *testing.T) {
+	first, count := uint64(0), samples(60)
+	if n, err := strconv.ParseUint(os.Getenv("KGEN_FIRST"), 10, 64); err == nil {
+		first = n
+	}
+	if seed, err := strconv.ParseUint(os.Getenv("KGEN_SEED"), 10, 64); err == nil {
+		first, count = seed, 1
+	}
+	for seed := first; seed < first+count; seed++ {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			c, err := irtest.NewCase(seed)
+			require.NoError(t, err)
+			if count == 1 {
+				t.Log(c.Prog)
+			}
+			gpu, err := target.Lookup(gpuNames[seed%uint64(len(gpuNames))])
+			require.NoError(t, err)
+			compareCase(t, c, gpu)
+		})
+	}
+}
+
+// compareCase runs a case both ways. What does not fit a GPU, or is not supported, is
+// skipped.
+func compareCase(t *testing.T, c *irtest.Case, gpu *target.GPU) {
+	t.Helper()
+	compiled, err := codegen.Compile(c.Prog, gpu, codegen.Options{Verify: true})
+	if errors.Is(err, codegen.ErrUnsupported) || errors.Is(err, codegen.ErrResources) {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	text, err := compiled.PTX()
+	require.NoError(t, err)
+	want, got := copyArgs(c.Args), copyArgs(c.Args)
+	require.NoError(t, eval.Run(context.Background(), c.Prog, want, eval.Options{}))
+	requireNoFaults(t, runOn(t, vm.Options{GPU: gpu}, compiled, text, got, c.Skew))
+	for i, p := range c.Prog.Params {
+		if got[i].Tensor != nil {
+			compareMemory(t, p.Name, c.Tol[i], want[i].Tensor, got[i].Tensor)
+		}
+	}
+}
+
+func copyArgs(args []eval.Arg) []eval.Arg {
+	out := make([]eval.Arg, len(args))
+	for i, a := range args {
+		out[i] = a
+		if a.Tensor != nil {
+			x := *a.Tensor
+			x.Data = append([]byte(nil), x.Data...)
+			out[i].Tensor = &x
+		}
+	}
+	return out
+}
+
+// compareMemory compares all of a tensor's memory, also what none of its elements is.
+func compareMemory(t *testing.T, name string, tol irtest.Tolerance, want, got *eval.Tensor) {
+	t.Helper()
+	all := func(x *eval.Tensor) *eval.Tensor {
+		return &eval.Tensor{Elem: x.Elem, Shape: []int{len(x.Data) * 8 / x.Elem.MemoryBits()}, Strides: []int{1}, Data: x.Data}
+	}
+	want, got = all(want), all(got)
+	wrong := 0
+	for i := range want.Shape[0] {
+		w, g := want.Float(i), got.Float(i)
+		if tol.Allows(w, g) {
+			continue
+		}
+		if wrong++; wrong <= 3 {
+			t.Errorf("%s, element %d of memory (%s): %v, want %v within %v", name, i, want.Elem, g, w, tol)
+		}
+	}
+	if wrong > 3 {
+		t.Errorf("%s: %d elements of %d are wrong", name, wrong, want.Shape[0])
+	}
+}
+
+func TestDumpCase(t *testing.T) {
+	seed, err := strconv.ParseUint(os.Getenv("KGEN_SEED"), 10, 64)
+	if err != nil {
+		t.Skip()
+	}
+	c, err := irtest.NewCase(seed)
+	require.NoError(t, err)
+	gpu, err := target.Lookup(gpuNames[seed%uint64(len(gpuNames))])
+	require.NoError(t, err)
+	compiled, err := codegen.Compile(c.Prog, gpu, codegen.Options{Verify: true, Dump: func(k, pass, text string) { os.WriteFile("/tmp/case."+pass, []byte(text), 0o644) }})
+	require.NoError(t, err)
+	text, _ := compiled.PTX()
+	os.WriteFile("/tmp/case.ptx", []byte(text), 0o644)
+	os.WriteFile("/tmp/case.tile", []byte(c.Prog.String()), 0o644)
+}
