@@ -129,3 +129,12 @@ func toLongs(b []byte) []uint64 {
 }
 
 func float(v uint32) float32 { return math.Float32frombits(v) }
+
+func contains(s, sub string) bool { return strings.Contains(s, sub) }
+
+func replace(s, from, to string) string {
+	if !strings.Contains(s, from) {
+		panic("no " + from + " in " + s)
+	}
+	return strings.ReplaceAll(s, from, to)
+}

@@ -269,13 +269,30 @@ func undefinedUnpack(w *warp, in *inst, m uint32) {
 
 // undefinedLoad reports the address; the load says what it read.
 func undefinedLoad(w *warp, in *inst, m uint32) {
+	var bad uint32
 	for _, s := range in.uses {
-		w.checkLanes(in, s, m, "as an address")
+		bad |= w.checkLanes(in, s, m, "as an address")
 	}
 	for _, s := range in.defs {
 		w.define(s, w.mask)
 	}
-	w.plain(in)
+	if in.rule == ruleLoadMatrix {
+		w.plain(in) // all lanes together
+		return
+	}
+	w.without(bad, in)
+	w.zero(in.mem, bad)
+}
+
+// without runs an instruction for the active lanes but some: what an undefined
+// address leads to is no second defect.
+func (w *warp) without(bad uint32, in *inst) {
+	saved := w.mask
+	w.mask &^= bad
+	if w.mask != 0 {
+		w.plain(in)
+	}
+	w.mask = saved
 }
 
 // undefinedStore reports the address, and the value where others can see it.
@@ -285,11 +302,11 @@ func undefinedStore(w *warp, in *inst, m uint32) {
 	if mem.wide {
 		k = class64
 	}
-	w.checkLanes(in, w.fr.prog.unified(k, mem.base), m, "as an address")
+	bad := w.checkLanes(in, w.fr.prog.unified(k, mem.base), m, "as an address")
 	var addr lanes64
 	w.addresses(mem, &addr)
-	w.plain(in)
-	for l := m; l != 0; l &= l - 1 {
+	w.without(bad, in)
+	for l := m &^ bad; l != 0; l &= l - 1 {
 		i := firstLane(l)
 		for j := range mem.data {
 			o := &mem.data[j]

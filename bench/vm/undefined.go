@@ -192,13 +192,14 @@ func (w *warp) checkOperands(in *inst, lanes uint32) {
 
 // checkLanes reports undefined lanes of a register that is used, and counts
 // them as defined from then on: one defect, one report.
-func (w *warp) checkLanes(in *inst, slot int32, lanes uint32, use string) {
+func (w *warp) checkLanes(in *inst, slot int32, lanes uint32, use string) (bad uint32) {
 	m := w.u[slot] & lanes
 	for l := m; l != 0; l &= l - 1 {
 		i := firstLane(l)
 		w.useUndefined(in, i, w.fr.undef.origin[slot][i], use)
 	}
 	w.define(slot, m)
+	return m
 }
 
 // useUndefined reports the use of an undefined value.
