@@ -232,28 +232,30 @@ func (d *Device) Close() error {
 	return nil
 }
 
-// gpuFor picks the GPU a module runs on.
+// gpuFor picks the GPU a module runs on: the one asked for, if it runs the
+// module's target, otherwise the oldest that does.
 func (d *Device) gpuFor(m *ptx.Module) (*target.GPU, error) {
-	if d.opt.GPU != nil {
-		return d.opt.GPU, nil
-	}
 	arch := ""
 	for _, t := range m.Targets {
 		if strings.HasPrefix(t, "sm_") {
 			arch = t
 		}
 	}
-	sm, err := smNumber(arch)
+	want, err := ptx.ParseTarget(arch)
 	if err != nil {
 		return nil, &ptx.Error{File: m.File, Msg: err.Error()}
 	}
+	if g := d.opt.GPU; g != nil {
+		if !runs(g, want) {
+			return nil, &ptx.Error{File: m.File, Msg: fmt.Sprintf("target %s: %s is sm_%d, want a GPU that runs it", arch, g.ID, g.CC.SM())}
+		}
+		return g, nil
+	}
 	var best *target.GPU
 	for _, g := range target.All() {
-		have := g.CC.SM()
-		if have < sm || best != nil && have >= best.CC.SM() {
-			continue
+		if runs(g, want) && (best == nil || g.CC.SM() < best.CC.SM()) {
+			best = g
 		}
-		best = g
 	}
 	if best == nil {
 		return nil, &ptx.Error{File: m.File, Msg: fmt.Sprintf("target %s: no GPU that the virtual machine knows runs it", arch)}
@@ -261,18 +263,15 @@ func (d *Device) gpuFor(m *ptx.Module) (*target.GPU, error) {
 	return best, nil
 }
 
-// smNumber is 90 for "sm_90a".
-func smNumber(arch string) (int, error) {
-	n := 0
-	digits := strings.TrimRight(strings.TrimPrefix(arch, "sm_"), "af")
-	if digits == "" || len(digits) > 3 {
-		return 0, fmt.Errorf("target %q: want one such as sm_90", arch)
+// runs says whether a GPU runs PTX of a target: any older one, with the suffix
+// 'a' only its own, with 'f' those of its family from it on (PTX ISA, .target).
+func runs(g *target.GPU, t ptx.Target) bool {
+	sm := g.CC.SM()
+	switch t.Suffix {
+	case 'a':
+		return sm == t.SM
+	case 'f':
+		return sm/10 == t.SM/10 && sm >= t.SM
 	}
-	for _, c := range digits {
-		if c < '0' || c > '9' {
-			return 0, fmt.Errorf("target %q: want one such as sm_90", arch)
-		}
-		n = n*10 + int(c-'0')
-	}
-	return n, nil
+	return sm >= t.SM
 }
