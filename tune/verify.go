@@ -29,9 +29,10 @@ const (
 // a few blocks of the full size.
 type verifier struct {
 	*session
-	device *vm.Device
-	small  *stage // nil where no small problem runs the same program
-	full   *stage
+	ready bool
+	err   error  // why nothing can be checked
+	small *stage // nil where no small problem runs the same program
+	full  *stage
 }
 
 // verify checks the best configurations, those the store knows as verified but again,
@@ -56,7 +57,10 @@ func (s *session) verify(ctx context.Context, top []finding) error {
 
 // one checks a configuration. An error is that of a run that cannot go on.
 func (v *verifier) one(ctx context.Context, f *finding) error {
-	err := v.prepare(f)
+	if !v.ready {
+		v.ready, v.err = true, v.prepare(f)
+	}
+	err := v.err
 	if err == nil {
 		err = v.check(ctx, f)
 	}
@@ -81,11 +85,8 @@ func (v *verifier) one(ctx context.Context, f *finding) error {
 	return v.Store.Record(e)
 }
 
-// prepare makes the virtual machine and the data, once.
+// prepare makes the virtual machine and the data.
 func (v *verifier) prepare(f *finding) error {
-	if v.device != nil {
-		return nil
-	}
 	device, err := vm.New(vm.Options{GPU: v.GPU, Seed: v.Seed})
 	if err != nil {
 		return err
@@ -112,11 +113,8 @@ func (v *verifier) prepare(f *finding) error {
 	if err != nil {
 		return fmt.Errorf("%d bytes of tensors: %w", bytesOf(v.Problem), err)
 	}
-	if v.full, err = newStage(device, full, v.Seed+1); err != nil {
-		return err
-	}
-	v.device = device
-	return nil
+	v.full, err = newStage(device, full, v.Seed+1)
+	return err
 }
 
 // check runs both texts of a configuration's program, the compiler's PTX and our own.
