@@ -36,7 +36,6 @@ type block struct {
 	faults        faultList
 	tallies       map[*program]*tally
 	counts        counts
-	patterns      []pattern
 	race          *raceState
 	undef         *sharedUndefined
 	origins       []origin

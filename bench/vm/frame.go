@@ -41,10 +41,10 @@ func (wk *worker) collect(b *block) {
 func (l *launch) build() *block {
 	b := &block{l: l, tallies: map[*program]*tally{}, sharedBase: uint32(l.mod.sharedBase())}
 	b.shared = make([]byte, l.sharedSize)
-	b.patterns = make([]pattern, l.kern.memOps)
 	for i := 0; i*warpSize < l.threads; i++ {
 		w := &warp{b: b, index: i, localSize: l.prog.localBytes}
 		w.local = make([]byte, warpSize*w.localSize)
+		w.patterns = make([]pattern, l.kern.memOps)
 		for lane := range warpSize {
 			t := l.threadID(i*warpSize + lane)
 			for d := range t {

@@ -18,8 +18,14 @@ func (d *decoder) chooseLoad(in *inst) {
 	switch m.space {
 	case ptx.SpaceShared:
 		in.fn[modeFull] = bySize(m, loadShared[uint8], loadShared[uint16], loadShared[uint32], loadShared[uint64])
+		if plainWords(m) {
+			in.fn[modeFull] = loadSharedWords
+		}
 	case ptx.SpaceGlobal, ptx.SpaceConst:
 		in.fn[modeFull] = bySize(m, loadGlobal[uint8], loadGlobal[uint16], loadGlobal[uint32], loadGlobal[uint64])
+		if plainWords(m) {
+			in.fn[modeFull] = loadGlobalWords
+		}
 		if m.order != weak {
 			d.strong(in)
 		}
@@ -43,8 +49,14 @@ func (d *decoder) chooseStore(in *inst) {
 	switch m.space {
 	case ptx.SpaceShared:
 		in.fn[modeFull] = bySize(m, storeShared[uint8], storeShared[uint16], storeShared[uint32], storeShared[uint64])
+		if plainWords(m) {
+			in.fn[modeFull] = storeSharedWords
+		}
 	case ptx.SpaceGlobal, ptx.SpaceConst:
 		in.fn[modeFull] = bySize(m, storeGlobal[uint8], storeGlobal[uint16], storeGlobal[uint32], storeGlobal[uint64])
+		if plainWords(m) {
+			in.fn[modeFull] = storeGlobalWords
+		}
 		if m.order != weak {
 			d.strong(in)
 		}
@@ -220,16 +232,6 @@ func loadSharedAt[T word](w *warp, in *inst, addr *lanes64) {
 	if r := w.b.race; r != nil {
 		r.sharedAccess(w, in, m, addr, size, good, false, 0)
 	}
-	if w.u != nil {
-		defer w.loadedFrom(in, w.b.undef, ptx.SpaceShared, uint64(w.b.sharedBase), addr, good)
-	}
-	if len(m.data) == 1 && m.data[0].k == class32 && !m.signed && m.data[0].slot >= 0 && good == allLanes {
-		d := &w.r[m.data[0].slot]
-		for i := range addr {
-			d[i] = uint32(*at[T](mem[addr[i]:]))
-		}
-		return
-	}
 	for l := good; l != 0; l &= l - 1 {
 		i := firstLane(l)
 		p := mem[addr[i]:]
@@ -238,6 +240,9 @@ func loadSharedAt[T word](w *warp, in *inst, addr *lanes64) {
 		}
 	}
 	w.zero(m, w.mask&^good)
+	if w.u != nil {
+		w.loadedFrom(in, w.b.undef, ptx.SpaceShared, uint64(w.b.sharedBase), addr, good)
+	}
 }
 
 // zero gives the lanes of accesses that failed the value 0.

@@ -158,20 +158,24 @@ func (w *warp) together(in *inst) bool {
 	return false
 }
 
-// tiles is a warp's room for matrix operands, and the operands it decoded
-// last: kernels use each of them several times in a row.
+// tiles is a warp's room for matrix operands: the ones it decoded last, since
+// kernels use each of them several times in a row.
 type tiles struct {
-	c    [tileM][tileN]float32
+	acc  fragments
 	a, b [16]decodedTile // by the first register's slot
 }
 
-// decodedTile is an A or B operand as numbers.
+// fragments are the four elements that each lane holds of 16x8 results: rows
+// g and g+8, columns 2t and 2t+1.
+type fragments [4][warpSize]float32
+
+// decodedTile is an A or B operand as numbers: A row by row, B column by
+// column, k numbers each.
 type decodedTile struct {
 	t   ptx.Type
 	n   int // registers
 	raw [4]lanes32
-	// A: row by row, k columns each. B: k rows of tileN columns.
-	v [tileM * maxTileK]float32
+	v   [tileM * maxTileK]float32
 }
 
 // operandTile decodes an operand, unless it is the one decoded before.
@@ -198,7 +202,7 @@ func (w *warp) operandTile(slots []int32, t ptx.Type, op *mmaOp, isB bool) *deco
 		c.raw[i] = w.r[s]
 	}
 	if isB {
-		decodeB(c, n, t)
+		decodeB(c, n, t, op.k)
 	} else {
 		decodeA(c, n, t, op.k)
 	}
@@ -213,29 +217,62 @@ func (w *warp) scratch() *tiles {
 }
 
 func decodeA(c *decodedTile, n int, t ptx.Type, k int) {
-	var e [8]float32
 	per := perRegister(t)
 	for r := range n {
-		row, col := 8*(r&1), (r>>1)*4*per
-		for lane, v := range &c.raw[r] {
+		c.decodeRows(&c.raw[r], t, c.v[8*(r&1)*k+(r>>1)*4*per:], k)
+	}
+}
+
+func decodeB(c *decodedTile, n int, t ptx.Type, k int) {
+	per := perRegister(t)
+	for r := range n {
+		c.decodeRows(&c.raw[r], t, c.v[r*4*per:], k)
+	}
+}
+
+// decodeRows decodes one register of all lanes: consecutive numbers, at 4 places
+// in each of 8 rows of k.
+func (c *decodedTile) decodeRows(raw *lanes32, t ptx.Type, out []float32, k int) {
+	switch t {
+	case ptx.F16:
+		for g := range 8 {
+			row := out[g*k : g*k+8]
+			for q := range 4 {
+				v := raw[4*g+q]
+				if v&0x7c00 == 0x7c00 || v&0x7c000000 == 0x7c000000 {
+					row[2*q], row[2*q+1] = half(uint16(v)), half(uint16(v>>16))
+					continue
+				}
+				// As half does, in line.
+				row[2*q] = math.Float32frombits(v&0x8000<<16|v&0x7fff<<13) * 0x1p112
+				row[2*q+1] = math.Float32frombits(v&0x80000000|v&0x7fff0000>>3) * 0x1p112
+			}
+		}
+	case ptx.BF16:
+		for g := range 8 {
+			row := out[g*k : g*k+8]
+			for q := range 4 {
+				v := raw[4*g+q]
+				row[2*q], row[2*q+1] = math.Float32frombits(v<<16), math.Float32frombits(v&0xffff0000)
+			}
+		}
+	default:
+		var e [8]float32
+		per := perRegister(t)
+		for lane, v := range raw {
 			expand(&e, v, t)
-			copy(c.v[(row+lane>>2)*k+col+(lane&3)*per:], e[:per])
+			copy(out[lane>>2*k+(lane&3)*per:], e[:per])
 		}
 	}
 }
 
-func decodeB(c *decodedTile, n int, t ptx.Type) {
-	var e [8]float32
-	per := perRegister(t)
-	for r := range n {
-		for lane, v := range &c.raw[r] {
-			expand(&e, v, t)
-			k := r*4*per + (lane&3)*per
-			for i := range per {
-				c.v[(k+i)*tileN+lane>>2] = e[i]
-			}
-		}
+// half is num.F16ToF32, small enough to be inlined.
+func half(h uint16) float32 {
+	if h&0x7c00 == 0x7c00 {
+		return num.F16ToF32(h)
 	}
+	// Scaling by 2^112 moves the bias from 15 to 127, and normalises subnormals.
+	return math.Float32frombits(uint32(h&0x8000)<<16|uint32(h&0x7fff)<<13) * 0x1p112
 }
 
 func perRegister(t ptx.Type) int {
@@ -249,7 +286,7 @@ func perRegister(t ptx.Type) int {
 func expand(e *[8]float32, v uint32, t ptx.Type) {
 	switch t {
 	case ptx.F16:
-		e[0], e[1] = num.F16ToF32(uint16(v)), num.F16ToF32(uint16(v>>16))
+		e[0], e[1] = half(uint16(v)), half(uint16(v>>16))
 	case ptx.BF16:
 		e[0], e[1] = math.Float32frombits(v<<16), math.Float32frombits(v&0xffff0000)
 	case ptx.TF32:
@@ -281,24 +318,41 @@ func expand(e *[8]float32, v uint32, t ptx.Type) {
 	}
 }
 
-// multiply adds a*b to c: rows of k numbers times k rows of tileN.
-func multiply(c *[tileM][tileN]float32, a, b *[tileM * maxTileK]float32, rows, k int) {
-	for i := range rows {
-		row := a[i*k : i*k+k]
-		ci := &c[i&(tileM-1)]
-		c0, c1, c2, c3, c4, c5, c6, c7 := ci[0], ci[1], ci[2], ci[3], ci[4], ci[5], ci[6], ci[7]
-		for j, x := range row {
-			bj := (*[tileN]float32)(b[j*tileN:])
-			c0 += x * bj[0]
-			c1 += x * bj[1]
-			c2 += x * bj[2]
-			c3 += x * bj[3]
-			c4 += x * bj[4]
-			c5 += x * bj[5]
-			c6 += x * bj[6]
-			c7 += x * bj[7]
+// multiply adds a*b to the fragments: rows and columns of k numbers. Eight sums
+// at a time stay in registers: two rows by four columns. Of an 8-row shape the
+// second rows are left alone.
+func multiply(f *fragments, a, b []float32, rows, k int) {
+	for g := range 8 {
+		a0 := a[g*k : g*k+k]
+		a1 := a0
+		if rows > 8 {
+			a1 = a[(g+8)*k : (g+8)*k+k]
 		}
-		ci[0], ci[1], ci[2], ci[3], ci[4], ci[5], ci[6], ci[7] = c0, c1, c2, c3, c4, c5, c6, c7
+		for t := 0; t < 4; t += 2 {
+			l := (4*g + t) & (warpSize - 2)
+			b0, b1 := b[2*t*k:2*t*k+k], b[(2*t+1)*k:(2*t+1)*k+k]
+			b2, b3 := b[(2*t+2)*k:(2*t+2)*k+k], b[(2*t+3)*k:(2*t+3)*k+k]
+			c00, c01, c02, c03 := f[0][l], f[1][l], f[0][l+1], f[1][l+1]
+			c10, c11, c12, c13 := f[2][l], f[3][l], f[2][l+1], f[3][l+1]
+			a1, b0, b1, b2, b3 := a1[:len(a0)], b0[:len(a0)], b1[:len(a0)], b2[:len(a0)], b3[:len(a0)]
+			for i, x := range a0 {
+				y := a1[i]
+				v := b0[i]
+				c00 += x * v
+				c10 += y * v
+				v = b1[i]
+				c01 += x * v
+				c11 += y * v
+				v = b2[i]
+				c02 += x * v
+				c12 += y * v
+				v = b3[i]
+				c03 += x * v
+				c13 += y * v
+			}
+			f[0][l], f[1][l], f[0][l+1], f[1][l+1] = c00, c01, c02, c03
+			f[2][l], f[3][l], f[2][l+1], f[3][l+1] = c10, c11, c12, c13
+		}
 	}
 }
 
@@ -311,40 +365,34 @@ func mmaFloat(w *warp, in *inst) {
 	op := in.mma
 	a := w.operandTile(op.a, op.at, op, false)
 	b := w.operandTile(op.b, op.bt, op, true)
-	c := &w.scratch().c
-	w.readAccumulator(c, op.c, op.ct)
-	multiply(c, &a.v, &b.v, op.m, op.k)
-	w.writeAccumulator(c, op.d, op.dt)
+	f := &w.scratch().acc
+	w.readAccumulator(f, op.c, op.ct)
+	multiply(f, a.v[:], b.v[:], op.m, op.k)
+	w.writeAccumulator(f, op.d, op.dt)
 }
 
 // readAccumulator reads C.
-func (w *warp) readAccumulator(c *[tileM][tileN]float32, slots []int32, t ptx.Type) {
+func (w *warp) readAccumulator(f *fragments, slots []int32, t ptx.Type) {
 	if t == ptx.F32 {
 		for i, s := range slots {
-			row, col := 8*(i>>1), i&1
-			for lane, x := range w.r[s].f32() {
-				c[row+lane>>2][2*(lane&3)+col] = x
-			}
+			f[i&3] = *w.r[s].f32()
 		}
 		return
 	}
 	for i, s := range slots {
+		lo, hi := &f[2*i&3], &f[(2*i+1)&3]
 		for lane, v := range &w.r[s] {
-			row := &c[8*i+lane>>2]
-			row[2*(lane&3)] = num.F16ToF32(uint16(v))
-			row[2*(lane&3)+1] = num.F16ToF32(uint16(v >> 16))
+			lo[lane], hi[lane] = num.F16ToF32(uint16(v)), num.F16ToF32(uint16(v>>16))
 		}
 	}
 }
 
 // writeAccumulator writes D. Results that are NaN are the canonical one.
-func (w *warp) writeAccumulator(c *[tileM][tileN]float32, slots []int32, t ptx.Type) {
+func (w *warp) writeAccumulator(f *fragments, slots []int32, t ptx.Type) {
 	if t == ptx.F32 {
 		for i, s := range slots {
-			row, col := 8*(i>>1), i&1
 			d := w.r[s].f32()
-			for lane := range d {
-				x := c[row+lane>>2][2*(lane&3)+col]
+			for lane, x := range &f[i&3] {
 				if x != x {
 					x = canonicalNaN
 				}
@@ -355,10 +403,9 @@ func (w *warp) writeAccumulator(c *[tileM][tileN]float32, slots []int32, t ptx.T
 	}
 	for i, s := range slots {
 		d := &w.r[s]
+		lo, hi := &f[2*i&3], &f[(2*i+1)&3]
 		for lane := range d {
-			row := &c[8*i+lane>>2]
-			lo, hi := row[2*(lane&3)], row[2*(lane&3)+1]
-			d[lane] = uint32(num.F16FromF32(lo)) | uint32(num.F16FromF32(hi))<<16
+			d[lane] = uint32(num.F16FromF32(lo[lane])) | uint32(num.F16FromF32(hi[lane]))<<16
 		}
 	}
 }
@@ -372,14 +419,13 @@ func mmaInteger(w *warp, in *inst) {
 	op := in.mma
 	a := w.operandTile(op.a, op.at, op, false)
 	b := w.operandTile(op.b, op.bt, op, true)
-	c := &w.scratch().c
-	*c = [tileM][tileN]float32{}
-	multiply(c, &a.v, &b.v, op.m, op.k)
+	f := &w.scratch().acc
+	*f = fragments{}
+	multiply(f, a.v[:], b.v[:], op.m, op.k)
 	for i, s := range op.d {
-		row, col := 8*(i>>1), i&1
 		d, acc := &w.r[s], &w.r[op.c[i]]
 		for lane := range d {
-			sum := int64(int32(acc[lane])) + int64(c[row+lane>>2][2*(lane&3)+col])
+			sum := int64(int32(acc[lane])) + int64(f[i&3][lane])
 			if op.sat {
 				sum = max(min(sum, math.MaxInt32), math.MinInt32)
 			}

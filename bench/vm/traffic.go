@@ -50,7 +50,7 @@ func (w *warp) count(addr *lanes64, size int, mask uint32, m *memOp, c *bench.Ac
 	if mask == 0 {
 		return
 	}
-	p := &w.b.patterns[m.id]
+	p := &w.patterns[m.id]
 	low := uint32(addr[firstLane(mask)]) & 31
 	if !p.matches(addr, mask, low) {
 		p.remember(addr, mask, low, sectors(addr, size, mask), 0)
@@ -89,7 +89,7 @@ func (w *warp) countShared(m *memOp, off *lanes64, size int, mask uint32, c *ben
 	if mask == 0 {
 		return
 	}
-	p := &w.b.patterns[m.id]
+	p := &w.patterns[m.id]
 	low := uint32(off[firstLane(mask)]) & 3
 	if !p.matches(off, mask, low) {
 		n, ideal := wavefronts(off, size, mask)
@@ -97,6 +97,31 @@ func (w *warp) countShared(m *memOp, off *lanes64, size int, mask uint32, c *ben
 	}
 	c.Requests++
 	c.Bytes += popcount(mask) * int64(size)
+	c.Wavefronts += p.count
+	c.Ideal += p.ideal
+}
+
+// countSharedWords is countShared for all lanes.
+func (w *warp) countSharedWords(m *memOp, off *lanes32, c *bench.SharedCount) {
+	p := &w.patterns[m.id]
+	size := 4 * len(m.data)
+	same := p.set && p.mask == allLanes && p.low == 0
+	if same {
+		first := off[0]
+		for i := range off {
+			if off[i]-first != p.rel[i] {
+				same = false
+				break
+			}
+		}
+	}
+	if !same {
+		wide := off.wide()
+		n, ideal := wavefronts(&wide, size, allLanes)
+		p.remember(&wide, allLanes, 0, n, ideal)
+	}
+	c.Requests++
+	c.Bytes += int64(warpSize * size)
 	c.Wavefronts += p.count
 	c.Ideal += p.ideal
 }

@@ -39,10 +39,11 @@ type warp struct {
 	joins  []*join  // free
 	frames []*frame // free
 
-	tid   [3]lanes32
-	tiles *tiles
-	async asyncCopies
-	clock warpClock
+	tid      [3]lanes32
+	tiles    *tiles
+	patterns []pattern // by memory instruction
+	async    asyncCopies
+	clock    warpClock
 
 	lastPoll *inst
 	polledAt int64 // w.executed then

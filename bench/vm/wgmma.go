@@ -344,7 +344,7 @@ func elementBits(t ptx.Type) int {
 // wideTiles is a warp's room for the operands of wgmma.
 type wideTiles struct {
 	a   [tileM * maxTileK]float32
-	b   [256 / tileN][tileM * maxTileK]float32 // panels of 8 columns
+	b   [256 / tileN][tileN * maxTileK]float32 // 8 columns each
 	bad struct {
 		any  bool
 		rows [tileM]uint32 // origins of undefined values, 0 is none
@@ -368,16 +368,16 @@ func (w *warp) computeWgmma(f *wgmmaFlight) {
 	w.wgmmaA(f, t)
 	w.wgmmaB(f, t)
 	per := len(op.d) / (op.n / tileN)
-	c := &w.scratch().c
+	c := &w.scratch().acc
 	for p := range op.n / tileN {
 		regs := op.d[p*per : (p+1)*per]
 		switch {
 		case !f.keep || op.dt == ptx.S32:
-			*c = [tileM][tileN]float32{}
+			*c = fragments{}
 		default:
 			w.readAccumulator(c, regs, op.dt)
 		}
-		multiply(c, &t.a, &t.b[p], tileM, op.k)
+		multiply(c, t.a[:], t.b[p][:], tileM, op.k)
 		if op.dt == ptx.S32 {
 			w.addInteger(c, regs, f.keep, op.sat)
 		} else {
@@ -388,12 +388,11 @@ func (w *warp) computeWgmma(f *wgmmaFlight) {
 }
 
 // addInteger adds sums to s32 accumulators.
-func (w *warp) addInteger(c *[tileM][tileN]float32, regs []int32, keep, sat bool) {
+func (w *warp) addInteger(f *fragments, regs []int32, keep, sat bool) {
 	for i, s := range regs {
 		d := &w.r[s]
-		row, col := 8*(i>>1), i&1
 		for lane := range d {
-			sum := int64(c[row+lane>>2][2*(lane&3)+col])
+			sum := int64(f[i&3][lane])
 			if keep {
 				sum += int64(int32(d[lane]))
 			}
@@ -446,13 +445,10 @@ func (w *warp) wgmmaB(f *wgmmaFlight, t *wideTiles) {
 		if op.transB {
 			for i := range n {
 				c := col + i
-				t.b[c/tileN][k*tileN+c%tileN] = e[i]
+				t.b[c/tileN][c%tileN*op.k+k] = e[i]
 			}
 		} else {
-			p := &t.b[col/tileN]
-			for i := range n {
-				p[(k+i)*tileN+col%tileN] = e[i]
-			}
+			copy(t.b[col/tileN][col%tileN*op.k+k:], e[:n])
 		}
 		w.chunkUndefined(f, t, addr, col, n, op.transB, t.bad.cols[:])
 	})
