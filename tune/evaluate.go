@@ -86,7 +86,7 @@ func (s *session) one(ctx context.Context, c candidate) (f *finding, counts bool
 		if e.Cubin != "" {
 			p.Compiled++
 		}
-		if f != nil && (p.Best == nil || e.TimeUS < p.Best.TimeUS) {
+		if f != nil && f.outcome == "" && (p.Best == nil || e.TimeUS < p.Best.TimeUS) {
 			best := s.best(f)
 			p.Best = &best
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/target"
@@ -16,6 +17,7 @@ import (
 // finish makes the result and writes the artifacts.
 func (s *session) finish(ctx context.Context, found, top []finding) (*Result, error) {
 	r := &s.result
+	r.Best = []Best{}
 	for i := range top {
 		r.Best = append(r.Best, s.best(&top[i]))
 	}
@@ -34,7 +36,12 @@ func (s *session) finish(ctx context.Context, found, top []finding) (*Result, er
 	if !s.builder.compiles() {
 		r.Notes = append(r.Notes, "registers are not known: times are predicted with an estimate")
 	}
-	return r, s.artifacts(ctx, found, top)
+	r.Artifacts.Store = s.Store.Path()
+	if len(top) == 0 {
+		return r, nil
+	}
+	right := slices.DeleteFunc(found, func(f finding) bool { return f.outcome != "" })
+	return r, s.artifacts(ctx, right, top)
 }
 
 // chosen is the configuration whose files are written: the fastest that was verified,
@@ -50,8 +57,8 @@ func chosen(top []finding) int {
 
 // artifacts writes the best configuration's files and the plot of all.
 func (s *session) artifacts(ctx context.Context, found, top []finding) error {
-	at := chosen(top)
-	p, src, err := s.print(top[at].config)
+	best := top[chosen(top)].config
+	p, src, err := s.print(best)
 	if err != nil {
 		return err
 	}
@@ -63,6 +70,7 @@ func (s *session) artifacts(ctx context.Context, found, top []finding) error {
 	if err != nil {
 		return err
 	}
+	at := slices.IndexFunc(found, func(f finding) bool { return f.config.Equal(best) })
 	svg, err := s.plot(found, at)
 	if err != nil {
 		return err
@@ -75,7 +83,6 @@ func (s *session) artifacts(ctx context.Context, found, top []finding) error {
 		return fmt.Errorf("folder of the artifacts: %w", err)
 	}
 	a := &s.result.Artifacts
-	a.Store = s.Store.Path()
 	for _, f := range []struct {
 		path *string
 		ext  string

@@ -6,6 +6,7 @@ import (
 	"github.com/kgen-dev/kgen/kernels/space"
 	"github.com/kgen-dev/kgen/roofline"
 	"github.com/kgen-dev/kgen/roofline/measured"
+	"github.com/kgen-dev/kgen/tune/store"
 )
 
 // Result is what a run found. As JSON it is what `kgen tune --json` prints.
@@ -16,7 +17,11 @@ type Result struct {
 	Space    Space           `json:"space"`
 	Compiled int             `json:"compiled"` // configurations with a cubin, from the cache or not
 	Failed   int             `json:"failed"`   // configurations tried that came to nothing
-	Best     []Best          `json:"best"`     // fastest first
+	Best     []Best          `json:"best"`     // fastest first; empty if all that were checked are wrong
+
+	// Wrong are the configurations that a check found wrong, which are left out of Best
+	// and of the artifacts.
+	Wrong []Wrong `json:"wrong,omitempty"`
 
 	// LibraryUS is what the fastest library in the measured tables takes for exactly
 	// this problem, in microseconds; null where the tables lack it.
@@ -28,6 +33,13 @@ type Result struct {
 	Failures  []Failures     `json:"-"` // behind Failed
 	Toolchain string         `json:"-"` // what compiled, or why nothing did
 	Notes     []string       `json:"-"` // what a reader must know, a sentence each
+}
+
+// Wrong is a configuration whose program computes something else, or faults.
+type Wrong struct {
+	Config  space.Config  `json:"config"`
+	Outcome store.Outcome `json:"outcome"`
+	Fault   string        `json:"fault"`
 }
 
 // Space is the size of the search space.
@@ -51,7 +63,7 @@ type Best struct {
 	Verified    bool             `json:"verified"`
 	Provenance  bench.Provenance `json:"provenance"` // of the time
 
-	Fault string `json:"-"` // what the check found wrong; empty if Verified
+	Fault string `json:"-"` // why it could not be checked; empty if Verified
 }
 
 // Limits are times in microseconds by unit.

@@ -78,7 +78,8 @@ type Failures struct {
 var ErrNothing = errors.New("no configuration is left")
 
 // Run tunes. A cancelled run leaves the store whole and returns the context's error;
-// the same run started again goes on from there.
+// the same run started again goes on from there. Configurations that a check found wrong
+// are no error: the result names them, apart from the best.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	s, err := newSession(ctx, o)
 	if err != nil {
@@ -95,8 +96,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if len(found) == 0 {
 		return nil, fmt.Errorf("%s on %s: %w: %s", o.Family.Name, s.GPU.Name, ErrNothing, s.why(ranked))
 	}
-	top := found[:min(s.Top, len(found))]
-	if err := s.verify(ctx, top); err != nil {
+	top, err := s.verify(ctx, found)
+	if err != nil {
 		return nil, err
 	}
 	return s.finish(ctx, found, top)

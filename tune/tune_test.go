@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -326,46 +327,72 @@ func TestCancelledRunGoesOn(t *testing.T) {
 	require.Len(t, evaluations(t, o.Store), 12+3)
 }
 
-// wrong is a product whose programs leave out the activation for some configurations.
+// wrong is a product whose programs leave out the activation for some configurations,
+// or all.
 type wrong struct {
 	family.Problem
 	plain family.Problem
+	all   bool
 }
 
 func (w wrong) Program(c space.Config) (*ir.Program, error) {
-	if warps, _ := c.Get("warps"); warps == 4 {
+	if warps, _ := c.Get("warps"); w.all || warps == 4 {
 		return w.plain.Program(c)
 	}
 	return w.Problem.Program(c)
 }
 
-// TestWrongKernelIsNeverVerified plants programs that compute something else: they are
-// shown, with what is wrong, as not verified, also when the store knows them, and
-// another's files are written.
-func TestWrongKernelIsNeverVerified(t *testing.T) {
+func testWrong(t *testing.T, all bool) (Options, *countHandler) {
 	o := testOptions(t, t.TempDir())
 	plain, err := o.Family.Problem(map[string]string{"m": "260", "n": "264", "k": "200", "bias": "true"}, o.GPU)
 	require.NoError(t, err)
-	o.Problem = wrong{o.Problem, plain}
-	o.Top = 12
+	o.Problem = wrong{o.Problem, plain, all}
+	words := &countHandler{Handler: slog.DiscardHandler}
+	o.Log = slog.New(words)
+	return o, words
+}
+
+// countHandler counts what is logged as a warning or worse.
+type countHandler struct {
+	slog.Handler
+	n int
+}
+
+func (h *countHandler) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
+
+func (h *countHandler) Handle(context.Context, slog.Record) error {
+	h.n++
+	return nil
+}
+
+// TestWrongKernelIsLeftOut plants programs that compute something else: they are named
+// with what is wrong, once, and are not among the best, also when the store knows them.
+func TestWrongKernelIsLeftOut(t *testing.T) {
+	o, words := testWrong(t, false)
+	o.Top = 6
 	for range 2 {
+		words.n = 0
 		r := run(t, o)
-		bad, good := 0, 0
+		require.NotEmpty(t, r.Best)
+		require.NotEmpty(t, r.Wrong)
 		for _, b := range r.Best {
-			if warps, _ := b.Config.Get("warps"); warps == 4 {
-				require.False(t, b.Verified, b.Config.String())
-				require.Contains(t, b.Fault, "c[")
-				require.Positive(t, b.TimeUS)
-				bad++
-			} else {
-				require.True(t, b.Verified, "%s: %s", b.Config, b.Fault)
-				good++
-			}
+			warps, _ := b.Config.Get("warps")
+			require.Equal(t, 8, warps, b.Config.String())
+			require.True(t, b.Verified, "%s: %s", b.Config, b.Fault)
 		}
-		require.Positive(t, bad)
-		require.Positive(t, good)
-		require.Equal(t, bad, r.Failed)
-		require.Equal(t, []Failures{{store.Correctness, bad}}, r.Failures)
+		for _, w := range r.Wrong {
+			warps, _ := w.Config.Get("warps")
+			require.Equal(t, 4, warps, w.Config.String())
+			require.Contains(t, w.Fault, "c[")
+		}
+		require.Equal(t, len(r.Wrong), words.n)
+		require.Equal(t, len(r.Wrong), r.Failed)
+		require.Equal(t, []Failures{{store.Correctness, len(r.Wrong)}}, r.Failures)
+		svg, err := os.ReadFile(r.Artifacts.Roofline)
+		require.NoError(t, err)
+		for _, w := range r.Wrong {
+			require.NotContains(t, string(svg), w.Config.String())
+		}
 	}
 	for _, e := range evaluations(t, o.Store) {
 		if e.Outcome == store.Correctness {
@@ -373,6 +400,19 @@ func TestWrongKernelIsNeverVerified(t *testing.T) {
 			require.False(t, e.Verified)
 		}
 	}
+}
+
+// Where all kernels are wrong nothing is best, and no file is written.
+func TestAllKernelsWrong(t *testing.T) {
+	o, _ := testWrong(t, true)
+	r := run(t, o)
+	require.Empty(t, r.Best)
+	require.Len(t, r.Wrong, 3)
+	require.Equal(t, Artifacts{Store: o.Store.Path()}, r.Artifacts)
+	require.NoDirExists(t, o.Dir)
+	b, err := json.Marshal(r)
+	require.NoError(t, err)
+	require.Contains(t, string(b), `"best":[]`)
 }
 
 // failing has programs that cannot be made, for some configurations or all.

@@ -35,24 +35,33 @@ type verifier struct {
 	full  *stage
 }
 
-// verify checks the best configurations, those the store knows as verified but again,
-// and notes and records what it finds.
-func (s *session) verify(ctx context.Context, top []finding) error {
-	s.phase(Verify, len(top))
+// verify checks the best configurations, all but those the store knows as verified, and
+// notes and records what it finds. It returns as many as are reported: the next ones
+// stand in for those that are wrong, until as many are wrong as were to be reported.
+func (s *session) verify(ctx context.Context, found []finding) ([]finding, error) {
+	s.phase(Verify, min(s.Top, len(found)))
 	v := &verifier{session: s}
-	for i := range top {
-		f := &top[i]
+	var top []finding
+	for i := range found {
+		f := &found[i]
+		if len(top) == s.Top || len(s.result.Wrong) == s.Top {
+			break
+		}
 		if !f.eval.Verified && f.fault == "" {
 			if err := v.one(ctx, f); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		if f.outcome != "" {
-			s.fail(f.outcome)
+		if f.outcome == "" {
+			top = append(top, *f)
+			s.step(nil)
+			continue
 		}
-		s.step(nil)
+		s.Log.Error("a kernel is wrong", "config", f.eval.Config, "error", f.fault)
+		s.result.Wrong = append(s.result.Wrong, Wrong{f.config, f.outcome, f.fault})
+		s.fail(f.outcome)
 	}
-	return nil
+	return top, nil
 }
 
 // one checks a configuration. An error is that of a run that cannot go on.
@@ -75,7 +84,6 @@ func (v *verifier) one(ctx context.Context, f *finding) error {
 		f.eval.Verified, e.Verified = true, true
 	case errors.As(err, &wrong):
 		f.fault, f.outcome = err.Error(), wrong.outcome
-		v.Log.Error("a kernel is wrong", "config", e.Config, "error", err)
 		e.Outcome, e.Error, e.TimeUS, e.Provenance = f.outcome, f.fault, 0, 0
 	default:
 		f.fault = "not checked: " + err.Error()

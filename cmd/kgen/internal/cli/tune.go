@@ -38,6 +38,9 @@ meet the constraints, compile the most promising, drop what does not fit,
 predict the times, and verify the best on the virtual machine. No GPU is needed:
 every time is predicted, and says so.
 
+A configuration that a check finds wrong is named and left out, and the exit code
+is 3.
+
 Each evaluation is recorded at once: a run that was interrupted goes on where it
 stopped when it is started again.`,
 		example: `  kgen tune flashattn --gpu h100
@@ -127,11 +130,16 @@ func artifactDir(dir string, s *store.Store, j *job) (string, error) {
 }
 
 func (a *app) printTuning(j *job, r *tune.Result) error {
-	for _, b := range r.Best {
-		if b.Fault != "" {
-			a.log.Warn("not verified", "configuration", b.Config.String(), "why", b.Fault)
-		}
+	if err := a.printResult(j, r); err != nil {
+		return err
 	}
+	if n := len(r.Wrong); n > 0 {
+		return wrong(fmt.Errorf("%s: %d wrong kernels found and left out; the first: %s", r.Kernel, n, r.Wrong[0].Config))
+	}
+	return nil
+}
+
+func (a *app) printResult(j *job, r *tune.Result) error {
 	if a.json {
 		return a.printJSON(r)
 	}
@@ -140,6 +148,9 @@ func (a *app) printTuning(j *job, r *tune.Result) error {
 	fmt.Fprintf(a.out, "compiled  %d%s; %d failed%s\n\n", r.Compiled, parenthesised(r.Toolchain), r.Failed, failures(r.Failures))
 	if err := a.printBest(r.Best); err != nil {
 		return err
+	}
+	for _, w := range r.Wrong {
+		fmt.Fprintf(a.out, "wrong     %s: %s\n", w.Config, oneLine(errors.New(w.Fault)))
 	}
 	fmt.Fprintln(a.out)
 	a.printLibrary(r.Library)

@@ -33,7 +33,7 @@ func tuned() *tune.Result {
 			},
 			{
 				Config: space.Of("BM", 64, "BN", 64, "BK", 32, "warps", 4, "stages", 4), TimeUS: 1002, TFLOPS: 137.2, Score: 0.44,
-				Limit: roofline.Shared, Registers: 96, SharedBytes: 32768, SpillBytes: 8, CTAsPerSM: 5, Provenance: bench.Predicted, Fault: "c[0 3] is wrong",
+				Limit: roofline.Shared, Registers: 96, SharedBytes: 32768, SpillBytes: 8, CTAsPerSM: 5, Provenance: bench.Predicted, Fault: "not checked",
 			},
 		},
 		LibraryUS: &us, Library: &measured.Time{US: us, Framework: "vLLM", Version: "0.14.0", Type: "float16"},
@@ -65,7 +65,22 @@ func TestPrintTuning(t *testing.T) {
 	j := &job{gpu: must(target.Lookup("a100"))}
 	require.NoError(t, a.printTuning(j, tuned()))
 	require.Equal(t, tunedText, out.String())
-	require.Contains(t, words.String(), "c[0 3] is wrong")
+	require.Empty(t, words.String())
+}
+
+// A wrong kernel is named, and ends the command as a check that failed does.
+func TestPrintTuningWrong(t *testing.T) {
+	var out strings.Builder
+	a := &app{out: &writer{w: &out}, err: io.Discard, log: slog.New(slog.DiscardHandler)}
+	r := tuned()
+	r.Wrong = []tune.Wrong{{Config: space.Of("BM", 32, "warps", 4), Outcome: store.Correctness, Fault: "c[0 3] is wrong\nby 2"}}
+	j := &job{gpu: must(target.Lookup("a100"))}
+	err := a.printTuning(j, r)
+	require.Equal(t, exitWrong, exitCode(err))
+	require.ErrorContains(t, err, "BM=32")
+	require.Contains(t, out.String(), "\nwrong     BM=32 warps=4: c[0 3] is wrong; by 2\n")
+	a.json = true
+	require.Equal(t, exitWrong, exitCode(a.printTuning(j, r)))
 }
 
 // The one JSON object has the fields that scripts rely on.
