@@ -1,0 +1,90 @@
+package vm_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/bench/vm"
+)
+
+// FuzzPTX runs whatever loads: damaged programs must not panic, hang or use
+// much memory.
+func FuzzPTX(f *testing.F) {
+	files, err := filepath.Glob(filepath.Join(foreign, "*", "kernel.ptx"))
+	if err != nil || len(files) == 0 {
+		f.Fatal("no PTX to start from")
+	}
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(src)
+	}
+	for _, m := range misdeeds {
+		f.Add([]byte(m.prepare(false).text(2)))
+	}
+	f.Fuzz(func(t *testing.T, src []byte) { runAnything(t, src, vm.Options{}) })
+}
+
+// runAnything loads a module and launches each kernel once, small.
+func runAnything(t *testing.T, src []byte, opt vm.Options) {
+	opt.MaxInstructions, opt.MaxMemory = 1<<12, 1<<24
+	dev, err := vm.New(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	m, err := dev.Load(ctx, "fuzz.ptx", src)
+	if err != nil {
+		return
+	}
+	b, err := dev.Alloc(1<<16, 256)
+	if err != nil {
+		return
+	}
+	for _, k := range m.Kernels {
+		l := bench.Launch{Grid: [3]uint32{2}, Block: [3]uint32{64}, SharedBytes: 48 << 10}
+		if k.ReqThreads[0] > 0 {
+			l.Block = k.ReqThreads
+		}
+		for _, p := range k.Params {
+			arg := make(bench.Arg, p.Size)
+			if p.Size == 8 {
+				arg = bench.Pointer(b)
+			} else if p.Size == 4 {
+				arg = bench.U32(40)
+			}
+			l.Args = append(l.Args, arg)
+		}
+		dev.Launch(ctx, m, k.Name, l)
+	}
+	if ctx.Err() != nil {
+		t.Fatal("it did not end")
+	}
+}
+
+// TestDamagedPrograms swaps and drops pieces of real programs.
+func TestDamagedPrograms(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(foreign, "*", "kernel.ptx"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no PTX to start from")
+	}
+	for i, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(src) > 8<<10 {
+			continue
+		}
+		for n := range 12 {
+			runAnything(t, damage(src, uint64(100*i+n)), vm.Options{Seed: uint64(n), Schedule: vm.Shuffle, Async: vm.Random})
+		}
+	}
+}
