@@ -5,25 +5,39 @@ import (
 	"strconv"
 )
 
-// axis maps values to pixels on a logarithmic scale of whole decades.
+// axis maps values to pixels on a logarithmic scale.
 type axis struct {
-	low, high  int // decades: from 10^low to 10^high
+	low, high  float64 // decimal logarithms of its ends
 	start, end float64
 }
 
-// decades returns the least span of whole decades that holds low and high.
-func decades(low, high float64) (int, int) {
-	a := int(math.Floor(math.Log10(low) + 1e-9))
-	b := int(math.Ceil(math.Log10(high) - 1e-9))
+// decades returns the least span of whole decades that holds low and high, as
+// decimal logarithms.
+func decades(low, high float64) (float64, float64) {
+	a := math.Floor(math.Log10(low) + 1e-9)
+	b := math.Ceil(math.Log10(high) - 1e-9)
 	return a, max(b, a+1)
 }
 
-func (a axis) min() float64 { return math.Pow10(a.low) }
-func (a axis) max() float64 { return math.Pow10(a.high) }
+// steps returns the least span that holds low and high and ends at 1, 2 or 5
+// times a power of ten, as decimal logarithms: at least one decade.
+func steps(low, high float64) (float64, float64) {
+	a, b := math.Inf(-1), math.Inf(1)
+	l, h := math.Log10(low), math.Log10(high)
+	for _, digit := range []float64{1, 2, 5} {
+		d := math.Log10(digit)
+		a = max(a, math.Floor(l-d+1e-9)+d)
+		b = min(b, math.Ceil(h-d-1e-9)+d)
+	}
+	return a, max(b, a+1)
+}
+
+func (a axis) min() float64 { return math.Pow(10, a.low) }
+func (a axis) max() float64 { return math.Pow(10, a.high) }
 
 // at returns the pixel of a value above 0.
 func (a axis) at(v float64) float64 {
-	t := (math.Log10(v) - float64(a.low)) / float64(a.high-a.low)
+	t := (math.Log10(v) - a.low) / (a.high - a.low)
 	return a.start + t*(a.end-a.start)
 }
 
@@ -32,10 +46,44 @@ func (a axis) holds(v float64) bool { return v >= a.min()*(1-1e-9) && v <= a.max
 // clamp returns the nearest value on the axis.
 func (a axis) clamp(v float64) float64 { return min(max(v, a.min()), a.max()) }
 
-// decade writes 10^n as people read it.
-func decade(n int) string {
-	if n >= -3 && n <= 5 {
-		return strconv.FormatFloat(math.Pow10(n), 'f', max(0, -n), 64)
+// tick is a place on an axis: a whole decade or a digit between two of them.
+type tick struct {
+	value  float64
+	label  string // empty: a mark alone
+	decade bool
+}
+
+// ticks lists the axis' decades and the digits between them. A short axis, or
+// one that does not end at decades, has labels at 2 and 5 too.
+func (a axis) ticks() []tick {
+	short := a.high-a.low < 2.5 || a.low != math.Round(a.low) || a.high != math.Round(a.high)
+	var out []tick
+	for n := int(math.Floor(a.low)); n <= int(math.Ceil(a.high)); n++ {
+		for digit := 1; digit < 10; digit++ {
+			t := tick{value: float64(digit) * math.Pow10(n), decade: digit == 1}
+			if !a.holds(t.value) {
+				continue
+			}
+			if t.decade || short && (digit == 2 || digit == 5) {
+				t.label = label(digit, n)
+			}
+			out = append(out, t)
+		}
 	}
-	return "1e" + strconv.Itoa(n)
+	return out
+}
+
+// label writes digit times 10^n as people read it.
+func label(digit, n int) string {
+	if n >= -3 && n <= 5 {
+		return strconv.FormatFloat(float64(digit)*math.Pow10(n), 'f', max(0, -n), 64)
+	}
+	return strconv.Itoa(digit) + "e" + strconv.Itoa(n)
+}
+
+// plain writes a number above 0 with three digits or its whole part, and
+// without an exponent.
+func plain(v float64) string {
+	decimals := 2 - int(math.Floor(math.Log10(v)))
+	return strconv.FormatFloat(v, 'f', max(0, min(decimals, 12)), 64)
 }

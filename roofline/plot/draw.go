@@ -25,7 +25,6 @@ const (
 	frameWidth  = 840.0
 	leftMargin  = 76.0
 	rightMargin = 34.0
-	topMargin   = 66.0
 	fontSize    = 12.0
 	smallFont   = 11.0
 )
@@ -49,20 +48,22 @@ func (f *Figure) Scene() (*Scene, error) {
 	xs, ys := f.spans()
 	// Decades of equal length show bandwidth at 45 degrees, if the frame's
 	// height stays sensible.
-	height := min(max(frameWidth/float64(xs[1]-xs[0])*float64(ys[1]-ys[0]), 400), 640)
+	height := min(max(frameWidth/(xs[1]-xs[0])*(ys[1]-ys[0]), 400), 640)
+	h := f.heading()
+	top := h.bottom + 16
 	d := &drawing{
 		figure: f,
 		x:      axis{xs[0], xs[1], leftMargin, leftMargin + frameWidth},
-		y:      axis{ys[0], ys[1], topMargin + height, topMargin},
-		inside: box{leftMargin + 2, topMargin + 2, leftMargin + frameWidth - 2, topMargin + height - 2},
+		y:      axis{ys[0], ys[1], top + height, top},
+		inside: box{leftMargin + 2, top + 2, leftMargin + frameWidth - 2, top + height - 2},
 	}
 	d.scene = &Scene{
 		Width: leftMargin + frameWidth + rightMargin,
 		Title: f.Title,
-		Frame: [2]Point{{leftMargin, topMargin}, {leftMargin + frameWidth, topMargin + height}},
+		Frame: [2]Point{{leftMargin, top}, {leftMargin + frameWidth, top + height}},
 	}
-	d.space = newSpace(d.scene.Width, topMargin+height+200)
-	d.heading()
+	d.space = newSpace(d.scene.Width, top+height+200)
+	d.scene.group("heading", false).Elements = h.elements
 	d.grid()
 	d.ceilings()
 	d.data()
@@ -74,10 +75,31 @@ func (d *drawing) at(intensity, tflops float64) Point {
 	return Point{d.x.at(intensity), d.y.at(tflops)}
 }
 
-func (d *drawing) heading() {
-	g := d.scene.group("heading", false)
-	g.text(Text{At: Point{leftMargin, 28}, Size: 18, Bold: true, Fill: ink, Text: fit(d.figure.Title, 18, true, frameWidth)})
-	g.text(Text{At: Point{leftMargin, 50}, Size: 13, Fill: "#555555", Text: fit(d.figure.Subtitle, 13, false, frameWidth)})
+// heading is the title and the subtitle, in two lines each where one is too
+// short, and the lowest baseline of them.
+type heading struct {
+	elements []Element
+	bottom   float64
+}
+
+func (f *Figure) heading() heading {
+	h := &Group{}
+	y := 6.0
+	for _, part := range []struct {
+		Text
+		leading float64
+	}{
+		{Text{Size: 18, Bold: true, Fill: ink, Text: f.Title}, 22},
+		{Text{Size: 13, Fill: "#555555", Text: f.Subtitle}, 20},
+	} {
+		for _, line := range wrap(part.Text.Text, part.Size, part.Bold, frameWidth, 2) {
+			y += part.leading
+			t := part.Text
+			t.At, t.Text = Point{leftMargin, y}, line
+			h.text(t)
+		}
+	}
+	return heading{elements: h.Elements, bottom: y}
 }
 
 func (d *drawing) grid() {
@@ -86,22 +108,28 @@ func (d *drawing) grid() {
 	lines := d.scene.group("grid", false)
 	labels := d.scene.group("axes", false)
 	tinted.area(Style{Fill: tint}, d.envelope()...)
-	for n := d.x.low; n <= d.x.high; n++ {
-		x := d.x.at(math.Pow10(n))
-		lines.line(Style{Stroke: grid, Width: 1}, Point{x, f[0].Y}, Point{x, f[1].Y})
-		labels.text(Text{At: Point{x, f[1].Y + 18}, Anchor: Middle, Size: fontSize, Fill: ink, Text: decade(n)})
-		for k := 2; k < 10 && n < d.x.high; k++ {
-			x := d.x.at(float64(k) * math.Pow10(n))
+	for _, t := range d.x.ticks() {
+		x := d.x.at(t.value)
+		switch {
+		case t.decade:
+			lines.line(Style{Stroke: grid, Width: 1}, Point{x, f[0].Y}, Point{x, f[1].Y})
+		default:
 			lines.line(Style{Stroke: ink, Width: 0.7}, Point{x, f[1].Y}, Point{x, f[1].Y + 4})
 		}
+		if t.label != "" {
+			labels.text(Text{At: Point{x, f[1].Y + 18}, Anchor: Middle, Size: fontSize, Fill: ink, Text: t.label})
+		}
 	}
-	for n := d.y.low; n <= d.y.high; n++ {
-		y := d.y.at(math.Pow10(n))
-		lines.line(Style{Stroke: grid, Width: 1}, Point{f[0].X, y}, Point{f[1].X, y})
-		labels.text(Text{At: Point{f[0].X - 8, y + 4}, Anchor: End, Size: fontSize, Fill: ink, Text: decade(n)})
-		for k := 2; k < 10 && n < d.y.high; k++ {
-			y := d.y.at(float64(k) * math.Pow10(n))
+	for _, t := range d.y.ticks() {
+		y := d.y.at(t.value)
+		switch {
+		case t.decade:
+			lines.line(Style{Stroke: grid, Width: 1}, Point{f[0].X, y}, Point{f[1].X, y})
+		default:
 			lines.line(Style{Stroke: ink, Width: 0.7}, Point{f[0].X - 4, y}, Point{f[0].X, y})
+		}
+		if t.label != "" {
+			labels.text(Text{At: Point{f[0].X - 8, y + 4}, Anchor: End, Size: fontSize, Fill: ink, Text: t.label})
 		}
 	}
 	lines.line(Style{Stroke: ink, Width: 1}, f[0], Point{f[0].X, f[1].Y}, f[1])
@@ -142,7 +170,7 @@ func (d *drawing) ceilings() {
 		c := d.at(d.x.max(), d.x.max()*s.GBs/1e3)
 		g.line(faint, b, c)
 		g.line(strong, a, b)
-		d.space.takeLine(a, b)
+		d.space.takeLine(a, c)
 	}
 	for _, r := range d.figure.Roofs {
 		st := strong
@@ -153,7 +181,7 @@ func (d *drawing) ceilings() {
 		a, b, c := d.at(d.x.min(), r.TFLOPS), d.at(start, r.TFLOPS), d.at(d.x.max(), r.TFLOPS)
 		g.line(faint, a, b)
 		g.line(st, b, c)
-		d.space.takeLine(b, c)
+		d.space.takeLine(a, c)
 	}
 	d.ridges()
 }
@@ -168,8 +196,9 @@ func (d *drawing) ridges() {
 		return
 	}
 	g.line(Style{Stroke: faded, Width: 0.8, Dash: "2 3"}, at, Point{at.X, bottom})
-	value := math.Pow(10, float64(d.x.low)+(at.X-d.x.start)/(d.x.end-d.x.start)*float64(d.x.high-d.x.low))
-	t := Text{At: Point{at.X + 5, bottom - 7}, Size: smallFont, Fill: faded, Text: fmt.Sprintf("ridge %.3g", value)}
+	d.space.takeLine(at, Point{at.X, bottom})
+	value := math.Pow(10, d.x.low+(at.X-d.x.start)/(d.x.end-d.x.start)*(d.x.high-d.x.low))
+	t := Text{At: Point{at.X + 7, bottom - 7}, Size: smallFont, Fill: faded, Text: "ridge " + plain(value)}
 	d.space.place(&t, d.inside, lines|solid)
 	g.text(t)
 }
@@ -269,11 +298,16 @@ func (d *drawing) data() {
 			}
 		}
 	}
-	d.ceilingLabels()
 	labels := d.scene.group("labels", false)
-	sort.SliceStable(labelled, func(i, j int) bool { return labelled[i].dot.Best && !labelled[j].dot.Best })
-	for _, m := range labelled {
-		d.label(labels, m)
+	for _, best := range []bool{true, false} {
+		for _, m := range labelled {
+			if m.dot.Best == best {
+				d.label(labels, m)
+			}
+		}
+		if best { // the ceilings have their whole length to be named at
+			d.ceilingLabels()
+		}
 	}
 }
 
@@ -320,7 +354,7 @@ func (d *drawing) title(s *Series, dot *Dot, a roofline.Intensity) string {
 	if t == "" {
 		t = s.Name
 	}
-	return fmt.Sprintf("%s: %.3g TFLOP/s (%s), %.3g FLOP/byte at %s", t, dot.TFLOPS, s.From, a.Value, a.Level)
+	return fmt.Sprintf("%s: %s TFLOP/s%s, %s FLOP/byte at %s", t, plain(dot.TFLOPS), from(s.From), plain(a.Value), a.Level)
 }
 
 func (d *drawing) join(g *Group, s *Series, colour string) {
@@ -335,15 +369,30 @@ func (d *drawing) join(g *Group, s *Series, colour string) {
 }
 
 // label writes a dot's name as near as nothing else is in the way, with a
-// leader where that is not beside it; in a crowd without room not at all.
+// leader where that is not beside it; in a crowd without room not at all, but
+// for the best's, which is first cut less and may lie on lines.
 func (d *drawing) label(g *Group, m mark) {
+	if !m.dot.Best {
+		d.labelWithin(g, m, frameWidth/2, lines|solid)
+		return
+	}
+	for _, clear := range []layer{lines | solid, solid} {
+		for _, share := range []float64{0.8, 0.5} {
+			if d.labelWithin(g, m, frameWidth*share, clear) {
+				return
+			}
+		}
+	}
+}
+
+func (d *drawing) labelWithin(g *Group, m mark, limit float64, clear layer) bool {
+	text := fit(m.dot.Label, smallFont, m.dot.Best, limit)
 	for away := 6.0; away < 200; away *= 1.25 {
 		for _, dir := range directions {
 			r := m.Size + away
 			t := Text{
 				At:     Point{m.At.X + dir.X*r, m.At.Y + dir.Y*r + 4},
-				Anchor: Start, Size: smallFont, Bold: m.dot.Best, Fill: ink,
-				Text: fit(m.dot.Label, smallFont, m.dot.Best, frameWidth/2),
+				Anchor: Start, Size: smallFont, Bold: m.dot.Best, Fill: ink, Text: text,
 			}
 			switch {
 			case dir.X < 0:
@@ -351,17 +400,20 @@ func (d *drawing) label(g *Group, m mark) {
 			case dir.X == 0:
 				t.Anchor = Middle
 			}
-			if !d.space.place(&t, d.inside, lines|solid) {
+			start := Point{m.At.X + dir.X*m.Size, m.At.Y + dir.Y*m.Size}
+			end := Point{t.At.X - dir.X*2, t.At.Y - 4 - dir.Y*6}
+			leader := away > 14
+			if leader && !d.space.clearLine(Point{start.X + dir.X*cell, start.Y + dir.Y*cell}, end) || !d.space.place(&t, d.inside, clear) {
 				continue
 			}
-			if away > 14 {
-				end := Point{t.At.X - dir.X*2, t.At.Y - 4 - dir.Y*6}
-				g.line(Style{Stroke: faded, Width: 0.7}, Point{m.At.X + dir.X*m.Size, m.At.Y + dir.Y*m.Size}, end)
+			if leader {
+				g.line(Style{Stroke: faded, Width: 0.7}, start, end)
 			}
 			g.text(t)
-			return
+			return true
 		}
 	}
+	return false
 }
 
 // directions are where a label is tried, in order of preference.

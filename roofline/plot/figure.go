@@ -106,9 +106,10 @@ func (f *Figure) peak() float64 {
 // ridge returns the intensity at which a slope reaches a rate.
 func ridge(s Slope, tflops float64) float64 { return tflops * 1e3 / s.GBs }
 
-// spans returns the decades of both axes: from the ceilings, widened by whole
-// decades where data lie outside, so that comparisons keep the same frame.
-func (f *Figure) spans() (x, y [2]int) {
+// spans returns the ends of both axes as decimal logarithms: x in whole decades
+// and y in steps of 1, 2 and 5, from the ceilings, widened where data lie
+// outside, so that comparisons keep the same frame.
+func (f *Figure) spans() (x, y [2]float64) {
 	peak, lowest := f.peak(), f.peak()
 	first, last := math.Inf(1), 0.0
 	for _, s := range f.Slopes {
@@ -130,7 +131,7 @@ func (f *Figure) spans() (x, y [2]int) {
 	}
 	x[1] = min(x[1], furthest)
 	x[0] = max(x[0], x[1]-maxDecades)
-	y[0], y[1] = decades(lowest/4, peak)
+	y[0], y[1] = steps(lowest/1.25, peak)
 	y[0] = max(y[0], y[1]-maxDecades)
 	return x, y
 }

@@ -73,11 +73,9 @@ func run(t testing.TB, gpu string, n int) ([]Entry, int) {
 
 func TestTuningRun(t *testing.T) {
 	entries, best := run(t, "h100", 96)
-	f, err := TuningRun("flashattn, batch 4, heads 32/8, 4096 tokens, head dimension 128, causal, bf16", entries, best)
+	f, err := TuningRun("flashattn batch=4 heads=32 kv-heads=8 seq=4096 seq-kv=4096 head-dim=128 causal=true dtype=bf16", entries, best)
 	require.NoError(t, err)
-	f.Series = append(f.Series, Series{Name: "vLLM 0.14.0, float16", From: bench.Measured, Dots: []Dot{
-		{Label: "vLLM 0.14.0", TFLOPS: 488, At: []roofline.Intensity{{Level: roofline.HBM, Value: 1638.4}}},
-	}})
+	require.NoError(t, f.Measured("vLLM 0.14.0, float16", 1127, entries[best].Verdict.Assessment))
 	golden(t, "tuning_h100", f)
 	entries, best = run(t, "a100", 64)
 	f, err = TuningRun("flashattn on A100", entries, best)
@@ -141,7 +139,7 @@ func TestMemoryLineHasItsTrueSlope(t *testing.T) {
 	x := axis{xs[0], xs[1], scene.Frame[0].X, scene.Frame[1].X}
 	y := axis{ys[0], ys[1], scene.Frame[1].Y, scene.Frame[0].Y}
 	value := func(a axis, pixel float64) float64 {
-		return math.Pow(10, float64(a.low)+(pixel-a.start)/(a.end-a.start)*float64(a.high-a.low))
+		return math.Pow(10, a.low+(pixel-a.start)/(a.end-a.start)*(a.high-a.low))
 	}
 	seen := 0
 	for _, g := range scene.Groups {
@@ -259,7 +257,11 @@ func TestBadFigures(t *testing.T) {
 		_, err := f.Scene()
 		require.ErrorContains(t, err, want)
 	}
-	_, err := TuningRun("empty", nil, 0)
+	entries, best := run(t, "h100", 2)
+	f, err := TuningRun("library", entries, best)
+	require.NoError(t, err)
+	require.ErrorContains(t, f.Measured("cuBLAS", 0, entries[best].Verdict.Assessment), "cuBLAS: time of 0 us")
+	_, err = TuningRun("empty", nil, 0)
 	require.ErrorContains(t, err, "best configuration 0")
 }
 
@@ -294,5 +296,12 @@ func TestTextWidth(t *testing.T) {
 	require.Equal(t, "a…", fit("abcdef", 10, false, 17))
 	require.Equal(t, "…", fit("abcdef", 10, false, 0))
 	require.Len(t, widths, '~'-' '+1)
-	require.Equal(t, "0.001 1 100000 1e6 1e-4", strings.Join([]string{decade(-3), decade(0), decade(5), decade(6), decade(-4)}, " "))
+	require.Equal(t, "0.001 1 500000 1e6 2e-4", strings.Join([]string{label(1, -3), label(1, 0), label(5, 5), label(1, 6), label(2, -4)}, " "))
+	require.Equal(t, "1988 313 31.3 3.13 0.00313 1000000000", strings.Join([]string{plain(1988.2), plain(312.9), plain(31.29), plain(3.129), plain(0.003129), plain(1e9)}, " "))
+	require.Equal(t, []string{"abc", "d"}, wrap("abc d", 10, false, 22, 2))
+	require.Equal(t, []string{"abc", "da…"}, wrap("abc dabc f", 10, false, 22, 2))
+	require.Equal(t, []string{"a…"}, wrap("abcdef", 10, false, 17, 2))
+	low, high := steps(67/1.25, 989.4)
+	require.InDelta(t, 50, math.Pow(10, low), 1e-9)
+	require.InDelta(t, 1000, math.Pow(10, high), 1e-9)
 }

@@ -58,12 +58,26 @@ func (s *space) take(b box, as layer) {
 
 // takeLine takes the cells along a straight line.
 func (s *space) takeLine(a, b Point) {
+	along(a, b, func(at box) bool { s.take(at, lines); return true })
+}
+
+// clearLine says whether a straight line meets no marker and no text.
+func (s *space) clearLine(a, b Point) bool {
+	return along(a, b, func(at box) bool { return s.free(at, solid) })
+}
+
+// along calls f for every cell along a straight line until f says stop, and
+// says whether it came to the end.
+func along(a, b Point, f func(at box) bool) bool {
 	n := int(math.Max(math.Abs(b.X-a.X), math.Abs(b.Y-a.Y))/cell) + 1
 	for i := range n + 1 {
 		t := float64(i) / float64(n)
 		x, y := a.X+t*(b.X-a.X), a.Y+t*(b.Y-a.Y)
-		s.take(box{x, y, x, y}, lines)
+		if !f(box{x, y, x, y}) {
+			return false
+		}
 	}
+	return true
 }
 
 // boxes covers a text by small upright boxes: one if it lies level, a string

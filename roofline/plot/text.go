@@ -44,3 +44,27 @@ func fit(s string, size float64, bold bool, limit float64) string {
 	}
 	return string(r) + "…"
 }
+
+// wrap breaks a text at its spaces into at most n lines of a width in pixels;
+// what is left over is cut from the last.
+func wrap(s string, size float64, bold bool, limit float64, n int) []string {
+	var out []string
+	for n > 1 && width(s, size, bold) > limit {
+		at := -1
+		for i, r := range s {
+			if r != ' ' {
+				continue
+			}
+			if width(s[:i], size, bold) > limit {
+				break
+			}
+			at = i
+		}
+		if at <= 0 {
+			break
+		}
+		out = append(out, s[:at])
+		s, n = s[at+1:], n-1
+	}
+	return append(out, fit(s, size, bold, limit))
+}

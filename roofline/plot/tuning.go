@@ -3,6 +3,7 @@ package plot
 import (
 	"fmt"
 
+	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/roofline"
 )
@@ -25,13 +26,13 @@ func TuningRun(title string, entries []Entry, best int) (*Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.Subtitle = fmt.Sprintf("%s; %d configurations; best %.1f TFLOP/s, score %.2f, bound by %s",
-		top.Roofs.GPU.Name, len(entries), top.TFLOPS, top.Score, top.Binding.Unit)
+	f.Subtitle = fmt.Sprintf("%s; %d configurations; best %.1f TFLOP/s (%s), bound by %s; score %.2f (least time / time)",
+		top.Roofs.GPU.Name, len(entries), top.TFLOPS, top.From, top.Binding.Unit, top.Score)
 	s := Series{Name: "configurations", From: top.From}
 	for i, e := range entries {
 		d := Dot{Title: e.Label, TFLOPS: e.Verdict.TFLOPS, At: e.Verdict.Intensities}
 		if i == best {
-			d.Best, d.Label = true, fmt.Sprintf("%s, %.0f TFLOP/s", e.Label, e.Verdict.TFLOPS)
+			d.Best, d.Label = true, fmt.Sprintf("%.0f TFLOP/s: %s", e.Verdict.TFLOPS, e.Label)
 		} else if len(d.At) > 1 {
 			d.At = d.At[:1]
 		}
@@ -39,6 +40,23 @@ func TuningRun(title string, entries []Entry, best int) (*Figure, error) {
 	}
 	f.Series = append(f.Series, s)
 	return f, nil
+}
+
+// Measured adds what a library was measured to take for the problem, in
+// microseconds: a point of its own, at the problem's intensity by the work
+// assessed, for what the library itself moves is not known.
+func (f *Figure) Measured(name string, us float64, a *roofline.Assessment) error {
+	v, err := a.Judge(us, bench.Measured)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if len(a.Intensities) == 0 {
+		return fmt.Errorf("%s: no bytes to set its operations against", name)
+	}
+	f.Series = append(f.Series, Series{Name: name, From: bench.Measured, Dots: []Dot{{
+		Label: fmt.Sprintf("%.0f TFLOP/s: %s", v.TFLOPS, name), Title: name, TFLOPS: v.TFLOPS, At: a.Intensities[:1],
+	}}})
+	return nil
 }
 
 // Device returns a figure of a GPU's ceilings alone: the levels of memory that
