@@ -207,3 +207,17 @@ func TestFaults(t *testing.T) {
 		})
 	}
 }
+
+// TestReadersOfOtherCells: two warps read one word, then, a barrier later,
+// another while the first is written again. Nothing races.
+func TestReadersOfOtherCells(t *testing.T) {
+	p := small{
+		decls: sharedDecl, dynamic: 512, regs: ".reg .b32 %a, %b; .reg .pred %q;", block: 64,
+		body: `setp.eq.u32 %q, %t, 0;
+@%q st.shared.u32 [sm], 1; @%q st.shared.u32 [sm+64], 2; bar.sync 0;
+ld.shared.u32 %a, [sm]; bar.sync 0;
+ld.shared.u32 %b, [sm+64]; @%q st.shared.u32 [sm], 3; bar.sync 0;
+ld.shared.u32 %b, [sm];`,
+	}
+	p.everywhere(t, func(_ [][]byte, rep *bench.Report) { require.Empty(t, rep.Faults) })
+}

@@ -134,7 +134,7 @@ func (r *raceState) moveFloor() {
 	}
 	r.floor = stamp(len(r.events)) << eventShift
 	r.epoch++
-	r.forgetReaders()
+	r.readers = r.readers[:1]
 }
 
 // orderLanes is bar.warp.sync: each of the lanes comes to know what all of them

@@ -2,6 +2,7 @@ package vm
 
 import (
 	"fmt"
+	"unsafe"
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/ptx"
@@ -78,6 +79,7 @@ const (
 // reader is one of several reads of a cell.
 type reader struct {
 	s     stamp
+	owner uint32 // the cell's number
 	epoch uint32
 	next  uint32 // index of another; 0 is none
 }
@@ -219,39 +221,28 @@ func (r *raceState) lists(space ptx.Space) *[]reader {
 	return &r.readers
 }
 
+// number tells cells apart: how far one lies from the first of shared memory.
+func (r *raceState) number(c *cell) uint32 {
+	first := uintptr(unsafe.Pointer(unsafe.SliceData(r.shared)))
+	return uint32((uintptr(unsafe.Pointer(c)) - first) / unsafe.Sizeof(cell{}))
+}
+
 // current is the first of a cell's readers since the last barrier, 0 if there
-// is none.
-func (r *raceState) current(list []reader, s stamp) uint32 {
-	n := uint32(s &^ specialStamp)
-	if int(n) >= len(list) || list[n].epoch != r.epoch {
+// is none. The list starts over at barriers: a number in it may by now be
+// another cell's.
+func (r *raceState) current(list []reader, c *cell) uint32 {
+	n := uint32(c.r &^ specialStamp)
+	if int(n) >= len(list) || list[n].epoch != r.epoch || list[n].owner != r.number(c) {
 		return 0
 	}
 	return n
-}
-
-// mostReaders bounds the list of readers of shared memory.
-const mostReaders = 1 << 18
-
-// forgetReaders empties the list of readers once it is long. A cell's number of
-// a reader must never come to mean another cell's, so the cells forget theirs
-// first; short of that, the epoch tells old readers from new ones.
-func (r *raceState) forgetReaders() {
-	if len(r.readers) < mostReaders {
-		return
-	}
-	for i := range r.shared {
-		if c := &r.shared[i]; c.r&specialStamp != 0 {
-			c.r = 0
-		}
-	}
-	r.readers = r.readers[:1]
 }
 
 // addReader keeps a read beside others that are not ordered before it.
 func (r *raceState) addReader(c *cell, me stamp, at *side) {
 	list := r.lists(at.space)
 	add := func(s stamp, next uint32) uint32 {
-		*list = append(*list, reader{s, r.epoch, next})
+		*list = append(*list, reader{s: s, epoch: r.epoch, next: next, owner: r.number(c)})
 		return uint32(len(*list) - 1)
 	}
 	if c.r&specialStamp == 0 {
@@ -265,7 +256,7 @@ func (r *raceState) addReader(c *cell, me stamp, at *side) {
 		}
 		return
 	}
-	n := r.current(*list, c.r)
+	n := r.current(*list, c)
 	if n == 0 {
 		c.r = me
 		return
@@ -321,7 +312,7 @@ func (r *raceState) checkReads(c *cell, at *side) {
 		return
 	}
 	list := *r.lists(at.space)
-	for i := r.current(list, c.r); i != 0; i = list[i].next {
+	for i := r.current(list, c); i != 0; i = list[i].next {
 		r.checkRead(list[i].s, at)
 	}
 }
