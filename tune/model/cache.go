@@ -25,8 +25,8 @@ type kept struct {
 // touches fits.
 func (l *launch) hbmBytes(wave int64, capacity float64) float64 {
 	var state [maxPointers][]kept
-	for i, read := range l.traffic.Read {
-		if n := l.sources(i); read > 0 && n <= mostSources {
+	for i := range l.reads {
+		if n := l.sources(i); l.reads[i].all[1] > 0 && n <= mostSources {
 			state[i] = make([]kept, n)
 		}
 	}
@@ -61,12 +61,12 @@ func (l *launch) hbmBytes(wave int64, capacity float64) float64 {
 		}
 		share := l.classes[class].share
 		written += l.written
-		for pointer, read := range l.traffic.Read {
-			if read == 0 {
+		for pointer := range l.reads {
+			all, once := l.reads[pointer].of(share, l.least)
+			if all == 0 {
 				continue
 			}
-			once := float64(read) * share * l.reuse[pointer]
-			again += float64(read)*share - once
+			again += all - once
 			if state[pointer] == nil {
 				total += once
 				footprint += once

@@ -17,10 +17,11 @@ type launch struct {
 	tiles   []int64
 
 	classes []class
-	axes    []axis // by dimension of the tile space
-	traffic Counts // of the busiest class, from addresses
-	reuse   [maxPointers]float64
+	axes    []axis  // by dimension of the tile space
+	traffic Counts  // of the busiest class, from addresses
 	written float64 // bytes, the busiest class
+	reads   [maxPointers]pointerReads
+	least   float64 // share of any class
 	cycles  float64 // of the busiest class, alone on an SM
 	prober  *walk
 }
@@ -29,6 +30,23 @@ type launch struct {
 type class struct {
 	amounts
 	share float64 // of the busiest class's bytes read
+}
+
+// pointerReads is what blocks read through a pointer: their bytes, and the bytes of what
+// is new to them, of the class with the least share and of the one with a share of 1. What
+// each block reads once, such as the queries of a causal pass, does not grow with the
+// length of its loop.
+type pointerReads struct {
+	all, once [2]float64
+}
+
+// of is what a block of a class reads, all and once, when the least share is given.
+func (r *pointerReads) of(share, least float64) (all, once float64) {
+	t := 1.0
+	if least < 1 {
+		t = (share - least) / (1 - least)
+	}
+	return r.all[0] + t*(r.all[1]-r.all[0]), r.once[0] + t*(r.once[1]-r.once[0])
 }
 
 // axis is one dimension of a tile space.
@@ -70,17 +88,28 @@ func newLaunch(g *target.GPU, k *simt.Kernel, s *codegen.PlanStep) (*launch, err
 	w.clock = newTimeline(g, k)
 	w.run()
 	l.traffic, l.cycles, l.written = w.counts, w.clock.cycles(), float64(sectorBytes*w.counts.Stores.Sectors)
-	for p := range l.reuse {
-		if w.seen[p] > 0 {
-			l.reuse[p] = float64(w.reads[p].count) / float64(w.seen[p])
-		}
-	}
+	lightest := 0
 	for i := range l.classes {
 		c := &l.classes[i]
 		c.share = 1
 		if most := l.classes[busiest].loads; most > 0 {
 			c.share = c.loads / most
 		}
+		if c.share < l.classes[lightest].share {
+			lightest = i
+		}
+	}
+	l.least = l.classes[lightest].share
+	light := w
+	if l.least < 1 {
+		if light, err = l.walk(l.pointOf(lightest), k.Threads); err != nil {
+			return nil, err
+		}
+		light.run()
+	}
+	for p := range l.reads {
+		l.reads[p].all[0], l.reads[p].once[0] = light.readThrough(p)
+		l.reads[p].all[1], l.reads[p].once[1] = w.readThrough(p)
 	}
 	return l, l.probe()
 }
@@ -109,6 +138,15 @@ func (l *launch) walk(point []int, threads int) (*walk, error) {
 		return nil, err
 	}
 	return newWalk(l.kernel, l.params, block, threads), nil
+}
+
+// readThrough is the bytes read through a pointer, and those of them not read before.
+func (w *walk) readThrough(pointer int) (all, once float64) {
+	if w.seen[pointer] == 0 {
+		return 0, 0
+	}
+	all = float64(w.counts.Read[pointer])
+	return all, all * float64(w.reads[pointer].count) / float64(w.seen[pointer])
 }
 
 func (l *launch) count(point []int) (simt.Counts, error) {

@@ -161,6 +161,37 @@ func TestHBMTraffic(t *testing.T) {
 	require.InEpsilon(t, 8*(8+16)*strip+matrix, bytes(8, 128, 0), 1e-9)
 }
 
+// TestTrafficIsAtLeastTheFormulas: a kernel moves every byte once at least, whichever
+// the order of its blocks.
+func TestTrafficIsAtLeastTheFormulas(t *testing.T) {
+	for _, f := range kernels.Families() {
+		for _, name := range []string{"a100", "h100"} {
+			t.Run(f.Name+" on "+name, func(t *testing.T) {
+				t.Parallel()
+				gpu := lookup(t, name)
+				p := problem(t, f.Name, gpu, nil)
+				b, err := p.Space(gpu)
+				require.NoError(t, err)
+				least := p.Work().Bytes
+				step, i := b.Count().Valid/12+1, int64(0)
+				for c := range b.All() {
+					if i++; i%step == 0 {
+						require.GreaterOrEqual(t, predict(t, p, c, gpu, nil).Work.HBMBytes.Value, least, c.String())
+					}
+				}
+			})
+		}
+	}
+	gpu := lookup(t, "h100")
+	p := problem(t, "flashattn", gpu, nil)
+	for _, order := range []int{0, 1} {
+		c := space.Of("BM", 128, "BN", 64, "warps", 4, "stages", 2, "order", order)
+		bytes := predict(t, p, c, gpu, nil).Work.HBMBytes.Value
+		require.GreaterOrEqual(t, bytes, p.Work().Bytes)
+		require.Less(t, bytes, 3*p.Work().Bytes)
+	}
+}
+
 // Blocks of a causal pass differ in length, and the rows of all heads of a group read
 // the same keys.
 func TestAttentionClasses(t *testing.T) {
