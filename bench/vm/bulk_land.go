@@ -1,0 +1,285 @@
+package vm
+
+import (
+	"math"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/ptx"
+)
+
+// What becomes of a bulk copy once it is issued.
+
+// issue puts a copy in flight.
+func (b *block) issue(c *bulkCopy) {
+	r := b.race
+	if r != nil && r.off {
+		r = nil
+	}
+	if c.op.load {
+		if r != nil {
+			r.bulkWriting(c)
+		}
+	} else {
+		if r != nil {
+			r.bulkReading(c)
+		}
+		s := c.w.bulkOf(c.lane)
+		s.open = append(s.open, c)
+	}
+	b.countBulk(c)
+	b.flight = append(b.flight, c)
+	if b.landsEarly() {
+		b.land(c)
+	}
+}
+
+// bulkOf is a thread's bulk groups.
+func (w *warp) bulkOf(lane int) *bulkLane {
+	if w.bulk[lane] == nil {
+		w.bulk[lane] = new(bulkLane)
+	}
+	return w.bulk[lane]
+}
+
+// bulkCommit closes the open copies of the active lanes into groups.
+func bulkCommit(w *warp, in *inst) {
+	for l := w.mask; l != 0; l &= l - 1 {
+		if s := w.bulk[firstLane(l)]; s != nil {
+			s.groups = append(s.groups, s.open)
+			s.open = nil
+		}
+	}
+}
+
+// bulkWait lets all but the n latest groups of the active lanes land, or read
+// their sources.
+func (w *warp) bulkWait(n int, read bool) {
+	for l := w.mask; l != 0; l &= l - 1 {
+		s := w.bulk[firstLane(l)]
+		if s == nil {
+			continue
+		}
+		done := max(len(s.groups)-n, 0)
+		for _, g := range s.groups[:done] {
+			for _, c := range g {
+				if read {
+					w.b.readSource(c)
+				} else {
+					w.b.land(c)
+				}
+			}
+		}
+		if !read {
+			s.groups = s.groups[done:]
+		}
+	}
+}
+
+// land completes a copy: its data are where they belong, and who waits for
+// them is told.
+func (b *block) land(c *bulkCopy) {
+	if c.landed {
+		return
+	}
+	c.landed = true
+	for i, x := range b.flight {
+		if x == c {
+			b.flight = append(b.flight[:i], b.flight[i+1:]...)
+			break
+		}
+	}
+	if !c.op.load {
+		b.readSource(c)
+		b.writeRows(c)
+		return
+	}
+	b.loadRows(c)
+	m := b.mbarriers[c.mbar]
+	if r := b.race; r != nil && !r.off {
+		r.bulkWritten(c, m)
+	}
+	if m == nil {
+		c.w.misuse(c.in, c.lane, c.mbar, "it is gone when a copy completes that was to tell it")
+		return
+	}
+	m.bytes -= c.bytes
+	b.settle(m, c.mbar)
+}
+
+// loadRows brings the data of a load to shared memory.
+func (b *block) loadRows(c *bulkCopy) {
+	var row []byte
+	for _, r := range c.rows {
+		if cap(row) < int(r.size) {
+			row = make([]byte, r.size)
+		}
+		row = row[:r.size]
+		if c.fill == nil {
+			clear(row)
+		} else {
+			for i := range row {
+				row[i] = c.fill[i%len(c.fill)]
+			}
+		}
+		if r.n > 0 {
+			c.w.readRange(c.in, c.op.global, c.lane, r.global, row[r.skip:r.skip+r.n], eventAsync)
+		}
+		b.spread(c, r, func(at uint64, i, n int) {
+			copy(b.shared[at:at+uint64(n)], row[i:i+n])
+			if b.undef != nil {
+				clear(b.undef.bytes[at : at+uint64(n)])
+			}
+		})
+	}
+}
+
+// spread calls f for each piece of a row that is contiguous in shared memory:
+// where it lies, where in the row it begins, how long it is.
+func (b *block) spread(c *bulkCopy, r rowCopy, f func(at uint64, i, n int)) {
+	if c.swizzle == 0 {
+		f(c.shared+uint64(r.shared), 0, int(r.size))
+		return
+	}
+	base := uint64(b.sharedBase)
+	for i := 0; i < int(r.size); {
+		a := base + c.shared + uint64(r.shared) + uint64(i)
+		n := min(16-int(a&15), int(r.size)-i)
+		f(swizzled(a, c.swizzle)-base, i, n)
+		i += n
+	}
+}
+
+// readSource takes a store's data out of shared memory.
+func (b *block) readSource(c *bulkCopy) {
+	if c.data != nil {
+		return
+	}
+	c.data = make([]byte, c.bytes)
+	for _, r := range c.rows {
+		b.spread(c, r, func(at uint64, i, n int) {
+			copy(c.data[int(r.shared)+i:], b.shared[at:at+uint64(n)])
+		})
+	}
+	if r := b.race; r != nil && !r.off {
+		r.bulkRead(c)
+	}
+}
+
+// writeRows writes a store's data to global memory.
+func (b *block) writeRows(c *bulkCopy) {
+	for _, r := range c.rows {
+		if r.n == 0 {
+			continue
+		}
+		src := c.data[r.shared+r.skip:][:r.n]
+		c.w.globalPieces(c.in, c.op.global, c.lane, r.global, int(r.n), true, eventAsync, func(dst []byte, at int) {
+			if c.op.reduce == nil {
+				copy(dst, src[at:])
+				return
+			}
+			size := c.op.typ.Size()
+			for i := 0; i+size <= len(dst); i += size {
+				writeElement(dst[i:], size, c.op.reduce(readElement(dst[i:], size), readElement(src[at+i:], size), 0))
+			}
+		})
+	}
+}
+
+// landLate completes the oldest copy that somebody may wait for, when nobody
+// can go on; false if none is in flight.
+func (b *block) landLate() bool {
+	for _, c := range b.flight {
+		if c.op.load {
+			b.land(c)
+			return true
+		}
+	}
+	if len(b.flight) > 0 {
+		b.land(b.flight[0])
+		return true
+	}
+	return false
+}
+
+// landSome completes copies at moments left to chance; it says whether it did.
+func (b *block) landSome() bool {
+	some := false
+	for len(b.flight) > 0 && b.pick.below(4) == 0 {
+		b.land(b.flight[b.pick.below(len(b.flight))])
+		some = true
+	}
+	return some
+}
+
+// landAll completes everything at the block's end. What still has to be read
+// from shared memory then may find it gone.
+func (b *block) landAll() {
+	for len(b.flight) > 0 {
+		c := b.flight[0]
+		if !c.op.load && c.data == nil && b.race != nil {
+			addr := c.shared + uint64(b.sharedBase)
+			c.w.enter(c.w.base)
+			c.w.faultAt(bench.AsyncCopyRace, c.in, c.lane, &addr, "shared", "the block ends while the copy still reads its shared memory")
+		}
+		b.land(c)
+	}
+}
+
+// countBulk counts a copy's traffic.
+func (b *block) countBulk(c *bulkCopy) {
+	n := &b.counts.global.Writes
+	if c.op.load {
+		n = &b.counts.global.Copies
+	}
+	n.Requests++
+	for _, r := range c.rows {
+		if r.n > 0 {
+			n.Bytes += int64(r.n)
+			n.Sectors += int64((r.global+uint64(r.n)-1)>>5 - r.global>>5 + 1)
+		}
+	}
+	s := &b.counts.shared.Operands
+	s.Requests++
+	s.Bytes += c.bytes
+	waves := int64(math.Ceil(float64(c.bytes) / 128))
+	s.Wavefronts += waves
+	s.Ideal += waves
+}
+
+// globalPieces calls f for the pieces of a range of global memory, as the block
+// sees it, to read or to write: where watched, for the part in each page. It
+// stops, false, after a report.
+func (w *warp) globalPieces(in *inst, m *memOp, lane int, addr uint64, n int, write bool, flags eventFlags, f func(b []byte, at int)) bool {
+	r := w.b.race
+	if r == nil {
+		al, off := w.globalBytes(in, lane, addr, n, write)
+		if al == nil {
+			return false
+		}
+		if write && al.undef != nil {
+			al.defineShared(off, int64(n))
+		}
+		f(al.data[off:][:n], 0)
+		return true
+	}
+	at := side{w: w, in: in, lane: lane, space: ptx.SpaceGlobal, write: write}
+	if !r.off {
+		at.id = r.eventFor(w, in, m, flags)
+	}
+	for i := 0; i < n; {
+		k := min(n-i, shadowSize-int((addr+uint64(i))&shadowMask))
+		at.addr = addr + uint64(i)
+		b := r.access(w, r.page(w, at.addr), &at, k)
+		if b == nil {
+			return false
+		}
+		f(b[:k], i)
+		i += k
+	}
+	return true
+}
+
+// readRange reads a range of global memory as the block sees it.
+func (w *warp) readRange(in *inst, m *memOp, lane int, addr uint64, dst []byte, flags eventFlags) bool {
+	return w.globalPieces(in, m, lane, addr, len(dst), false, flags, func(b []byte, at int) { copy(dst[at:], b) })
+}
