@@ -9,6 +9,8 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/kgen-dev/kgen/bench/numcheck"
@@ -105,6 +107,8 @@ func decodeStrict(text []byte, into any) error {
 	var syntax *json.SyntaxError
 	var wrong *json.UnmarshalTypeError
 	switch {
+	case errors.As(err, &syntax) && !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")):
+		return fmt.Errorf("%s: a case is a JSON object: want {\"ptx\": ..., \"kernel\": ..., \"grid\": ..., \"block\": ..., \"args\": ...}", place(text, syntax.Offset-1))
 	case errors.As(err, &syntax):
 		return fmt.Errorf("%s: %w", place(text, syntax.Offset-1), err)
 	case errors.As(err, &wrong):
@@ -112,7 +116,29 @@ func decodeStrict(text []byte, into any) error {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return fmt.Errorf("%s: the text ends early: want a JSON object", place(text, int64(len(text))))
 	}
-	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	return errors.New(strings.TrimPrefix(err.Error(), "json: ") + wantedFields(text, into))
+}
+
+// wantedFields lists the keys that an object takes if it is one of its own that
+// it does not, and not one of an object in it.
+func wantedFields(text []byte, into any) string {
+	var given map[string]json.RawMessage
+	t := reflect.TypeOf(into).Elem()
+	if json.Unmarshal(text, &given) != nil || t.Kind() != reflect.Struct {
+		return ""
+	}
+	var names []string
+	for _, f := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
+			names = append(names, name)
+		}
+	}
+	for name := range given {
+		if !slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) }) {
+			return ": want one of " + strings.Join(names, ", ")
+		}
+	}
+	return ""
 }
 
 func kindName(e *json.UnmarshalTypeError) string {

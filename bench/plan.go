@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 
 	"github.com/kgen-dev/kgen/codegen"
 )
@@ -35,7 +34,7 @@ func RunPlan(ctx context.Context, d Device, m *Module, p *codegen.Plan, memory [
 		}
 		r, err := d.Launch(ctx, m, s.Kernel, l)
 		if err != nil {
-			return reports, fmt.Errorf("kernel %s: %w", s.Kernel, err)
+			return reports, err // which names the kernel
 		}
 		reports = append(reports, r)
 	}

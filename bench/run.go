@@ -168,7 +168,7 @@ func (r *caseRun) launch() error {
 			Args: r.args(l), Blocks: r.opt.Blocks,
 		})
 		if err != nil {
-			return fmt.Errorf("kernel %s: %w", l.Kernel, err)
+			return err // which names the kernel
 		}
 		r.result.Faults = append(r.result.Faults, report.Faults...)
 		r.result.Counters.Add(&report.Counters)

@@ -204,5 +204,5 @@ func TestFloorsHaveStableJSON(t *testing.T) {
 	b, err := json.Marshal(a.Floors)
 	require.NoError(t, err)
 	require.Contains(t, string(b), `{"unit":"HBM","us":100.09`)
-	require.Contains(t, string(b), `"from":"formula"`)
+	require.Contains(t, string(b), `"provenance":"formula"`)
 }

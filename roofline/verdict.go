@@ -11,9 +11,9 @@ import (
 // Floor is the least time one unit needs for its share of the work.
 type Floor struct {
 	Unit   Unit             `json:"unit"`
-	US     float64          `json:"us"`     // microseconds
-	From   bench.Provenance `json:"from"`   // of the work counted; the ceiling's is in Detail
-	Detail string           `json:"detail"` // the ceiling it stands on
+	US     float64          `json:"us"`         // microseconds
+	From   bench.Provenance `json:"provenance"` // of the work counted; the ceiling's is in Detail
+	Detail string           `json:"detail"`     // the ceiling it stands on
 }
 
 // Intensity is the arithmetic intensity at one level of memory: useful

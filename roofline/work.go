@@ -14,7 +14,7 @@ import (
 // Count is an amount of work with where it is from. The zero Count is "none".
 type Count struct {
 	Value float64          `json:"value"`
-	From  bench.Provenance `json:"from"`
+	From  bench.Provenance `json:"provenance"`
 }
 
 // Formula is a count computed by hand.

@@ -29,9 +29,9 @@ func (c *Compiler) checkArch(arch string) error {
 	lo, hi := c.archs[0], c.archs[len(c.archs)-1]
 	switch {
 	case cc > hi:
-		return c.archError(arch, fmt.Sprintf("it is too old, sm_%d is its newest", hi))
+		return c.archError(arch, fmt.Sprintf("it is too old, sm_%d is its newest: want a newer CUDA toolkit", hi))
 	case cc < lo:
-		return c.archError(arch, fmt.Sprintf("it is too new, sm_%d is its oldest", lo))
+		return c.archError(arch, fmt.Sprintf("it is too new, sm_%d is its oldest: want an older CUDA toolkit (12 for sm_50 to sm_72)", lo))
 	}
 	return c.archError(arch, fmt.Sprintf("it knows %v", c.archs))
 }

@@ -32,7 +32,7 @@ func TestOldNVRTC(t *testing.T) {
 	require.Equal(t, &Result{PTX: []byte("fake")}, r)
 
 	_, err = c.Compile(t.Context(), Source{Name: "x.cu"}, Options{Arch: "sm_90a"})
-	require.EqualError(t, err, "architecture not supported: NVRTC 11.2 does not compile for sm_90a: it is too old, sm_80 is its newest")
+	require.EqualError(t, err, "architecture not supported: NVRTC 11.2 does not compile for sm_90a: it is too old, sm_80 is its newest: want a newer CUDA toolkit")
 	_, err = c.Compile(t.Context(), Source{Name: "x.cu"}, Options{Arch: "compute_75"})
 	require.ErrorContains(t, err, "does not compile for compute_75: it knows [35 70 80]")
 

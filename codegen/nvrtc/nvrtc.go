@@ -19,6 +19,10 @@ import (
 // [FindNvdisasm] when the machine does not have what they look for.
 var ErrUnavailable = errors.New("unavailable")
 
+// ErrNoCgo is wrapped, beside ErrUnavailable, by the error of [Find] in a
+// program that cannot open libraries.
+var ErrNoCgo = errors.New("this program was built without cgo")
+
 // ErrArch is wrapped by [Compiler.Compile] when the architecture is not one
 // this NVRTC compiles for.
 var ErrArch = errors.New("architecture not supported")
@@ -86,6 +90,9 @@ func Find(dirs ...string) (*Compiler, error) {
 		c, err := open(path)
 		if err == nil {
 			return c, nil
+		}
+		if errors.Is(err, ErrNoCgo) {
+			return nil, fmt.Errorf("NVRTC %w: %w", ErrUnavailable, err)
 		}
 		if filepath.Base(path) != path { // it is there
 			failed = errors.Join(failed, err)

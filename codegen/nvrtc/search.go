@@ -2,6 +2,8 @@ package nvrtc
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -20,13 +22,8 @@ const ToolchainEnv = "KGEN_TOOLCHAIN"
 // are listed too.
 func SearchDirs() []string {
 	var dirs []string
-	if dir := os.Getenv(ToolchainEnv); dir != "" {
+	if dir := ownDir(); dir != "" {
 		dirs = append(dirs, dir)
-	} else if exe, err := os.Executable(); err == nil {
-		if real, err := filepath.EvalSymlinks(exe); err == nil {
-			exe = real
-		}
-		dirs = append(dirs, filepath.Join(filepath.Dir(filepath.Dir(exe)), ".toolchain"))
 	}
 	for _, name := range []string{"CUDA_HOME", "CUDA_PATH"} {
 		if dir := os.Getenv(name); dir != "" {
@@ -34,6 +31,41 @@ func SearchDirs() []string {
 		}
 	}
 	return append(dirs, "/usr/local/cuda")
+}
+
+// ownDir is kgen's own toolchain folder, or "".
+func ownDir() string {
+	if dir := os.Getenv(ToolchainEnv); dir != "" {
+		return dir
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	if real, err := filepath.EvalSymlinks(exe); err == nil {
+		exe = real
+	}
+	return filepath.Join(filepath.Dir(filepath.Dir(exe)), ".toolchain")
+}
+
+// Remedy says how to get what err, of [Find], [FindPtxas] or [FindNvdisasm],
+// misses.
+func Remedy(err error) string {
+	if errors.Is(err, ErrNoCgo) {
+		return "build kgen with cgo: CGO_ENABLED=1 and a C compiler"
+	}
+	const install = "install a CUDA toolkit and set CUDA_HOME"
+	set, own := os.Getenv(ToolchainEnv), ownDir()
+	_, missing := os.Stat(own)
+	switch {
+	case set != "" && missing != nil:
+		return fmt.Sprintf("%s is %s, which is no folder: unset it, or set it to one with the toolkit", ToolchainEnv, set)
+	case set != "":
+		return fmt.Sprintf("%s is %s, which lacks it: set it to a folder with the toolkit, or %s", ToolchainEnv, set, install)
+	case missing != nil:
+		return fmt.Sprintf("there is no %s: run `make toolchain` in kgen's source and, if this program is elsewhere, set %s to the .toolchain it makes; or %s", own, ToolchainEnv, install)
+	}
+	return "run `make toolchain`, or " + install
 }
 
 // searchRoots are the caller's folders, then SearchDirs. An empty name is left

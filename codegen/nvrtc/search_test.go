@@ -1,6 +1,7 @@
 package nvrtc
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -85,4 +86,19 @@ func TestMissingToolSaysWhereItLooked(t *testing.T) {
 	}
 	require.ErrorIs(t, err, ErrUnavailable)
 	require.EqualError(t, err, "nvdisasm unavailable: not in /nonexistent, /nonexistent/too, /usr/local/cuda or on PATH")
+}
+
+// What to do without a toolchain names what is set and missing.
+func TestRemedy(t *testing.T) {
+	dir := t.TempDir()
+	absent := filepath.Join(dir, "absent")
+	for set, want := range map[string]string{
+		absent: "KGEN_TOOLCHAIN is " + absent + ", which is no folder",
+		dir:    "KGEN_TOOLCHAIN is " + dir + ", which lacks it",
+		"":     "make toolchain",
+	} {
+		t.Setenv(ToolchainEnv, set)
+		require.Contains(t, Remedy(ErrUnavailable), want)
+		require.Equal(t, "build kgen with cgo: CGO_ENABLED=1 and a C compiler", Remedy(fmt.Errorf("NVRTC %w: %w", ErrUnavailable, ErrNoCgo)))
+	}
 }

@@ -34,6 +34,8 @@ type checkReport struct {
 	Via        string           `json:"via"`
 	Device     string           `json:"device"`
 	OK         bool             `json:"ok"`
+	BlocksRun  int64            `json:"blocks_run"`
+	Blocks     int64            `json:"blocks"` // of all launches of the problem
 	Regions    []regionReport   `json:"regions"`
 	Faults     []bench.Fault    `json:"faults"`
 	Counters   bench.Counters   `json:"counters"`
@@ -45,7 +47,11 @@ type regionReport struct {
 	Output string `json:"output"`
 	Lo     []int  `json:"lo"`
 	Hi     []int  `json:"hi"`
-	Wrong  string `json:"wrong,omitempty"`
+	// Error is of the element nearest to its tolerance or furthest beyond it, which
+	// Tolerance is for: |got - want|.
+	Error     float64 `json:"error"`
+	Tolerance float64 `json:"tolerance"`
+	Wrong     string  `json:"wrong,omitempty"`
 }
 
 func (a *app) checkCommand() *cobra.Command {
@@ -148,7 +154,7 @@ func (r *checkReport) run(ctx context.Context, j *job, f *checkFlags, dev bench.
 		return err
 	}
 	r.Faults = append(r.Faults, v.faults...)
-	r.Counters = v.counters
+	r.Counters, r.BlocksRun, r.Blocks = v.counters, v.counters.Blocks, v.blocks
 	for _, p := range parts {
 		for _, region := range p.Regions {
 			if err := r.compare(j.problem, data, region); err != nil {
@@ -187,11 +193,28 @@ func (r *checkReport) compare(p family.Problem, d family.Data, region family.Reg
 		return err
 	}
 	report := regionReport{Output: region.Out, Lo: region.Lo, Hi: region.Hi}
+	report.Error, report.Tolerance = nearest(d[region.Out].Region(region), want)
 	if err := d[region.Out].Check(region, want); err != nil {
 		report.Wrong = err.Error()
 	}
 	r.Regions = append(r.Regions, report)
 	return nil
+}
+
+// nearest returns the error and the tolerance of the element that is nearest to
+// its tolerance or furthest beyond it. What is not finite has no error to state.
+func nearest(got []float64, e family.Expected) (worst, tolerance float64) {
+	share := -1.0
+	for i, x := range got[:min(len(got), len(e.Want))] {
+		diff := math.Abs(x - e.Want[i])
+		if math.IsNaN(diff) || math.IsInf(diff, 0) || e.Tol[i] <= 0 {
+			continue
+		}
+		if s := diff / e.Tol[i]; s > share {
+			share, worst, tolerance = s, diff, e.Tol[i]
+		}
+	}
+	return worst, tolerance
 }
 
 // firstWrong says what the first wrong region or fault is; "" if all is right.
@@ -214,6 +237,7 @@ type checkRun struct {
 	data     family.Data
 	faults   []bench.Fault
 	counters bench.Counters
+	blocks   int64 // of all launches
 }
 
 // launch runs the parts' points, and reads the outputs back into the data.
@@ -229,6 +253,9 @@ func (v *checkRun) launch(ctx context.Context, c *codegen.Compiled, text string,
 	memory, err := v.allocate(plan)
 	if err != nil {
 		return err
+	}
+	for _, s := range plan.Steps {
+		v.blocks += s.Grid
 	}
 	reports, err := bench.RunPlan(ctx, v.dev, m, plan, memory, points(parts))
 	if err != nil {
@@ -323,19 +350,27 @@ func (a *app) printCheck(r *checkReport) error {
 	if !r.OK {
 		mark = a.paint("31", "wrong")
 	}
-	fmt.Fprintf(a.out, "%s: %s (%s)\n%s, by %s on %s\n\n", mark, r.Kernel, r.Problem, r.Config, r.Via, r.Device)
+	fmt.Fprintf(a.out, "%s in %s: %s (%s)\n%s, by %s on %s\n\n", mark, r.extent(), r.Kernel, r.Problem, r.Config, r.Via, r.Device)
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "OUTPUT\tFROM\tTO\tAGAINST THE REFERENCE")
+	fmt.Fprintln(w, "OUTPUT\tFROM\tTO\tLARGEST ERROR\tOF TOLERANCE\tAGAINST THE REFERENCE")
 	for _, g := range r.Regions {
 		verdict := "right"
 		if g.Wrong != "" {
 			verdict = g.Wrong
 		}
-		fmt.Fprintf(w, "%s\t%v\t%v\t%s\n", g.Output, g.Lo, g.Hi, verdict)
+		fmt.Fprintf(w, "%s\t%v\t%v\t%.3g\t%.3g\t%s\n", g.Output, g.Lo, g.Hi, g.Error, g.Tolerance, verdict)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	a.printFaults(r.Faults)
 	return a.printCounters(r.Provenance, &r.Counters)
+}
+
+// extent says how much of the problem was run.
+func (r *checkReport) extent() string {
+	if r.BlocksRun == r.Blocks {
+		return fmt.Sprintf("all %d blocks", r.Blocks)
+	}
+	return fmt.Sprintf("the %d of %d blocks that were run", r.BlocksRun, r.Blocks)
 }

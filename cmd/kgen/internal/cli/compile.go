@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen"
 	"github.com/kgen-dev/kgen/codegen/cache"
 	"github.com/kgen-dev/kgen/codegen/cubin"
@@ -32,6 +33,10 @@ type cubinReport struct {
 	Bytes    int             `json:"bytes"`
 	Cubin    string          `json:"cubin,omitempty"` // absolute path, with -o
 	Kernels  []resources     `json:"kernels"`
+
+	// Provenance is of each kernel's ctas_per_sm, warps_per_sm and limited_by; the
+	// rest is read from the cubin.
+	Provenance bench.Provenance `json:"provenance"`
 }
 
 // resources are what one kernel of a cubin needs, and its residency by formula.
@@ -103,6 +108,7 @@ func (a *app) compile(ctx context.Context, j *job, set []string, via string) (*c
 	}
 	r := &cubinReport{
 		Kernel: j.family.Name, GPU: j.gpu.ID, Problem: j.problem.Settings(), Config: config, Via: via, Arch: c.Module.Arch,
+		Provenance: bench.Formula,
 	}
 	build := a.viaNVRTC
 	if via == "ptxas" {
@@ -152,7 +158,7 @@ func (a *app) viaNVRTC(ctx context.Context, p *codegen.Compiled, r *cubinReport)
 	}
 	compiler, err := nvrtc.Find()
 	if err != nil {
-		return nil, fmt.Errorf("%w; --via ptxas does without NVRTC", err)
+		return nil, noCompiler(err)
 	}
 	major, minor := compiler.Version()
 	r.Compiler = fmt.Sprintf("NVRTC %d.%d", major, minor)
@@ -173,7 +179,7 @@ func (a *app) viaPtxas(ctx context.Context, p *codegen.Compiled, r *cubinReport)
 	}
 	ptxas, err := nvrtc.FindPtxas()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w; %s", err, nvrtc.Remedy(err))
 	}
 	version, err := ptxas.Version(ctx)
 	if err != nil {
@@ -188,6 +194,14 @@ func (a *app) viaPtxas(ctx context.Context, p *codegen.Compiled, r *cubinReport)
 		}
 		return res.Cubin, nil
 	})
+}
+
+// noCompiler says what to do without NVRTC.
+func noCompiler(err error) error {
+	if _, missing := nvrtc.FindPtxas(); missing != nil {
+		return fmt.Errorf("%w; %w; %s", err, missing, nvrtc.Remedy(err))
+	}
+	return fmt.Errorf("%w; --via ptxas does without NVRTC", err)
 }
 
 // kernelResources reads the cubin of a program, in the order of its kernels.
@@ -229,7 +243,7 @@ func (a *app) printCubin(r *cubinReport) error {
 	}
 	fmt.Fprintf(a.out, "%s (%s) for %s\n%s, by %s for %s: %d bytes\n\n", r.Kernel, r.Problem, r.GPU, r.Config, r.Compiler, r.Arch, r.Bytes)
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "KERNEL\tTHREADS\tREGISTERS\tSHARED\tSPILLS\tCODE\tCTAS/SM (formula)\tWARPS/SM\tLIMITED BY")
+	fmt.Fprintln(w, "KERNEL\tTHREADS\tREGISTERS\tSHARED B\tSPILLS B\tCODE B\tCTAS/SM\tWARPS/SM\tLIMITED BY")
 	for _, k := range r.Kernels {
 		spills := "?"
 		if k.SpillBytes != nil {
@@ -240,6 +254,7 @@ func (a *app) printCubin(r *cubinReport) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	fmt.Fprintf(a.out, "\nCTAS/SM, WARPS/SM and LIMITED BY are by %s; REGISTERS to CODE are read from the cubin (SHARED with what the launch adds).\n", r.Provenance)
 	if r.Cubin != "" {
 		fmt.Fprintf(a.out, "\ncubin  %s\n", r.Cubin)
 	}

@@ -95,18 +95,16 @@ func (f finding) detail() string {
 	return strings.TrimSpace(f.Version + " " + f.Path)
 }
 
-const toolchainRemedy = "run `make toolchain`, or install a CUDA toolkit and set CUDA_HOME"
-
 func findNVRTC() finding {
-	f := finding{Name: "NVRTC", Needed: "compiling CUDA C; direct PTX does without", Remedy: toolchainRemedy}
+	f := finding{Name: "NVRTC", Needed: "compiling CUDA C; direct PTX does without"}
 	c, err := nvrtc.Find()
 	if err != nil {
-		f.Problem = err.Error()
+		f.Problem, f.Remedy = err.Error(), nvrtc.Remedy(err)
 		return f
 	}
 	major, minor := c.Version()
 	archs := c.Archs()
-	f.OK, f.Path, f.Remedy = true, c.Path(), ""
+	f.OK, f.Path = true, c.Path()
 	f.Version = fmt.Sprintf("%d.%d", major, minor)
 	if len(archs) > 0 {
 		f.Version += fmt.Sprintf(" (sm_%d to sm_%d)", archs[0], archs[len(archs)-1])
@@ -131,17 +129,17 @@ func findNvdisasm() (program, error) {
 }
 
 func findProgram(ctx context.Context, name, needed string, find func() (program, error)) finding {
-	f := finding{Name: name, Needed: needed, Remedy: toolchainRemedy}
+	f := finding{Name: name, Needed: needed}
 	p, err := find()
 	if err == nil {
 		f.Path = p.path
 		f.Version, err = p.version(ctx)
 	}
 	if err != nil {
-		f.Problem = err.Error()
+		f.Problem, f.Remedy = err.Error(), nvrtc.Remedy(err)
 		return f
 	}
-	f.OK, f.Remedy = true, ""
+	f.OK = true
 	return f
 }
 

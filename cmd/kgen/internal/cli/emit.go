@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -91,7 +92,26 @@ func readProgram(name string) (*ir.Program, error) {
 	if len(text) > maxProgramBytes {
 		return nil, fmt.Errorf("%s: want at most %d bytes", name, maxProgramBytes)
 	}
-	return ir.Parse(name, text)
+	p, err := ir.Parse(name, text)
+	if err != nil {
+		return nil, fmt.Errorf("%w%s", err, nearOperation(err))
+	}
+	return p, nil
+}
+
+var noOperation = regexp.MustCompile(`"(\w+)": want an operation$`)
+
+// nearOperation names the operations near one that a program misspells.
+func nearOperation(err error) string {
+	m := noOperation.FindStringSubmatch(err.Error())
+	if m == nil {
+		return ""
+	}
+	var names []string
+	for _, code := range ir.Opcodes() {
+		names = append(names, code.String())
+	}
+	return didYouMean(m[1], names)
 }
 
 // fileError classes what compiling a file's program refused: all but our own

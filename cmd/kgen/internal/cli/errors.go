@@ -81,6 +81,9 @@ func flagError(c *cobra.Command, err error) error {
 		var names []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 		name := "--" + unknown.GetSpecifiedName()
+		if name == "--json" {
+			return usagef("%s prints text: it has no --json", c.CommandPath())
+		}
 		return usagef("unknown flag %s for %s%s", name, c.CommandPath(), didYouMean(name, names))
 	case errors.As(err, &invalid):
 		f := invalid.GetFlag()

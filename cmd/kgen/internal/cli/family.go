@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -154,6 +155,15 @@ func (j *job) config(set []string) (space.Config, error) {
 	return c, usage(bound.Check(c))
 }
 
+// generates refuses a GPU that no code is generated for before a search finds
+// that of every configuration.
+func generates(gpu *target.GPU) error {
+	if gpu.CC.SM() < 80 {
+		return usagef("%s: compute capability %s: %w: want 8.0 or newer", gpu.ID, gpu.CC, codegen.ErrUnsupported)
+	}
+	return nil
+}
+
 // compileError classes what a compilation refused: a program that the GPU or
 // the code generator has no room for is a choice of flags.
 func compileError(err error) error {
@@ -166,7 +176,7 @@ func compileError(err error) error {
 // settingFlag declares --set.
 func settingFlag(c *cobra.Command, set *[]string) {
 	c.Flags().StringArrayVar(set, "set", nil, "a parameter of the configuration, `K=V`; may be given again")
-	mustComplete(c, "set", func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	mustComplete(c, "set", func(c *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		f, err := kernelFamily(c.Name())
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -177,7 +187,14 @@ func settingFlag(c *cobra.Command, set *[]string) {
 		}
 		var words []string
 		for _, p := range s.Params {
-			words = append(words, p.Name+"=\t"+p.Doc)
+			if !strings.HasPrefix(prefix, p.Name+"=") {
+				words = append(words, p.Name+"=\t"+p.Doc)
+				continue
+			}
+			for _, v := range slices.Sorted(slices.Values(slices.Concat(p.Values, p.Also))) {
+				words = append(words, fmt.Sprintf("%s=%d", p.Name, v))
+			}
+			return words, cobra.ShellCompDirectiveNoFileComp
 		}
 		return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	})
@@ -222,6 +239,9 @@ func addProblemFlag(c *cobra.Command, spec family.Flag, given map[string]string)
 	doc := spec.Doc
 	if spec.Kind == family.Choice || spec.Multiple > 1 {
 		doc += "; " + spec.Range()
+	}
+	if spec.Kind == family.Bool && spec.Default == "true" {
+		doc += "; --" + spec.Name + "=false turns it off"
 	}
 	flag := c.Flags().VarPF(&problemFlag{spec, given}, spec.Name, "", doc)
 	if spec.Kind == family.Bool {

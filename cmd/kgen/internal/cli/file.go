@@ -21,11 +21,22 @@ func (a *app) write(file string, data []byte) error {
 
 // writeFile replaces a file in one step, so that a reader, a kill or a full
 // disk never leave half of it. A device or pipe is written as it is.
-func writeFile(file string, data []byte) error {
-	file, err := outputPath(file)
+func writeFile(name string, data []byte) error {
+	file, err := outputPath(name)
 	if err != nil {
 		return err
 	}
+	if err := replaceFile(file, data); err != nil {
+		var path *fs.PathError // which may be of the file beside
+		if errors.As(err, &path) {
+			err = path.Err
+		}
+		return fmt.Errorf("-o %s: %w", name, err)
+	}
+	return nil
+}
+
+func replaceFile(file string, data []byte) error {
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return os.WriteFile(file, data, 0o666)
 	}

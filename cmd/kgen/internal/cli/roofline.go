@@ -28,8 +28,15 @@ type rooflineReport struct {
 	LeastUS     float64              `json:"least_us"`
 	TFLOPS      float64              `json:"attainable_tflops"`
 	Intensities []roofline.Intensity `json:"intensities"`
-	Library     *measured.Time       `json:"library"` // null where the tables lack the problem
+	Provenance  bench.Provenance     `json:"provenance"` // of the four above
+	Library     *libraryInfo         `json:"library"`    // null where the tables lack the problem
 	SVG         string               `json:"svg,omitempty"`
+}
+
+// libraryInfo is what a library reached for a problem.
+type libraryInfo struct {
+	measured.Time
+	Provenance bench.Provenance `json:"provenance"`
 }
 
 // workInfo is a problem's work; all of it is by formula.
@@ -77,7 +84,10 @@ func (a *app) roofline(j *job, file string) error {
 	r := &rooflineReport{
 		Kernel: j.family.Name, GPU: j.gpu.ID, Problem: j.problem.Settings(),
 		Work: workInfo{work.Math, work.FLOPs, work.Bytes, work.Exp2, bench.Formula}, Floors: assessment.Floors, Limit: assessment.Binding.Unit, LeastUS: assessment.LeastUS(),
-		TFLOPS: assessment.AttainableTFLOPS(), Intensities: assessment.Intensities, Library: library,
+		TFLOPS: assessment.AttainableTFLOPS(), Intensities: assessment.Intensities, Provenance: bench.Formula,
+	}
+	if library != nil {
+		r.Library = &libraryInfo{*library, bench.Measured}
 	}
 	if file != "" {
 		svg, err := drawing(r, assessment)
@@ -115,6 +125,11 @@ func drawing(r *rooflineReport, assessment *roofline.Assessment) ([]byte, error)
 	f.Series = append(f.Series, plot.Series{Name: "attainable", From: bench.Formula, Dots: []plot.Dot{{
 		Label: fmt.Sprintf("%.0f TFLOP/s, bound by %s", r.TFLOPS, r.Limit), TFLOPS: r.TFLOPS, At: r.Intensities,
 	}}})
+	if t := r.Library; t != nil {
+		if err := f.Measured(fmt.Sprintf("%s %s, %s", t.Framework, t.Version, t.Type), t.US, assessment); err != nil {
+			return nil, err
+		}
+	}
 	scene, err := f.Scene()
 	if err != nil {
 		return nil, err
@@ -131,7 +146,7 @@ func (a *app) printRoofline(j *job, r *rooflineReport) error {
 	fmt.Fprintf(a.out, "%s (%s) on %s\n", r.Kernel, r.Problem, j.gpu.Name)
 	fmt.Fprintf(a.out, "at best %.4g us, %.4g TFLOP/s, bound by %s (formula)\n\n", r.LeastUS, r.TFLOPS, r.Limit)
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "UNIT\tLEAST TIME\tWORK\tCEILING")
+	fmt.Fprintln(w, "UNIT\tLEAST TIME\tWORK IS BY\tCEILING")
 	for _, f := range r.Floors {
 		fmt.Fprintf(w, "%s\t%.4g us\t%s\t%s\n", f.Unit, f.US, f.From, f.Detail)
 	}
@@ -139,7 +154,11 @@ func (a *app) printRoofline(j *job, r *rooflineReport) error {
 		return err
 	}
 	fmt.Fprintln(a.out)
-	a.printLibrary(r.Library)
+	var library *measured.Time
+	if r.Library != nil {
+		library = &r.Library.Time
+	}
+	a.printLibrary(library)
 	if r.SVG != "" {
 		fmt.Fprintf(a.out, "drawing   %s\n", r.SVG)
 	}

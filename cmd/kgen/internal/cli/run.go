@@ -34,10 +34,27 @@ func newMachineFlags() machineFlags {
 }
 
 func (f *machineFlags) declare(c *cobra.Command) {
-	c.Flags().Uint64Var(&f.seed, "seed", 0, "`N` that all chance follows from")
+	c.Flags().Uint64Var(&f.seed, "seed", 0, "`N` that all chance follows from (default 0)")
 	choiceFlag(c, &f.schedule, "schedule", "the order of warps, lanes and blocks")
 	choiceFlag(c, &f.async, "async", "when asynchronous copies and tensor operations land")
-	c.Flags().StringVar(&f.checks, "checks", "default", "`LIST` of faults to look for: default, all, none, classes, +class or -class")
+	c.Flags().StringVar(&f.checks, "checks", "", "`LIST` of faults to look for: all, none, classes, +class or -class (default all but strict-proxy and same-value)")
+	mustComplete(c, "checks", completeChecks)
+}
+
+// completeChecks completes the last word of a list of checks.
+func completeChecks(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	head := prefix[:strings.LastIndexByte(prefix, ',')+1]
+	if last := prefix[len(head):]; strings.HasPrefix(last, "+") || strings.HasPrefix(last, "-") {
+		head += last[:1]
+	}
+	words := []string{head + vm.StrictProxy, head + vm.SameValue}
+	if head == "" {
+		words = append(words, "default", "all", "none")
+	}
+	for _, class := range bench.FaultClasses() {
+		words = append(words, head+string(class))
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
 // open makes the virtual machine; without a GPU one that fits the PTX.

@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -38,6 +40,10 @@ meet the constraints, compile the most promising, drop what does not fit,
 predict the times, and verify the best on the virtual machine. No GPU is needed:
 every time is predicted, and says so.
 
+SCORE is the least time in which the GPU can do what the problem needs by formula, as
+kgen roofline shows it, divided by the predicted time: 1 is the best possible. LIMIT is
+the unit that the configuration itself keeps busy longest.
+
 A configuration that a check finds wrong is named and left out, and the exit code
 is 3.
 
@@ -48,7 +54,7 @@ stopped when it is started again.`,
   kgen tune flashattn --gpu a100 --seq 16384 -o best --json`,
 		flags: func(c *cobra.Command) {
 			c.Flags().IntVar(&f.budget, "budget", tune.DefaultConfigs, "compile at most `N` configurations")
-			c.Flags().Uint64Var(&f.seed, "seed", 0, "`N` that all chance follows from")
+			c.Flags().Uint64Var(&f.seed, "seed", 0, "`N` that all chance follows from (default 0)")
 			c.Flags().StringVarP(&f.dir, "output", "o", "", "`DIR` for the best kernel and the roofline (default beside the store)")
 			c.Flags().StringVar(&f.store, "store", "", "`FILE` of the store (default in the state folder)")
 			a.jsonFlag(c)
@@ -60,6 +66,9 @@ stopped when it is started again.`,
 func (a *app) tune(ctx context.Context, j *job, f *tuneFlags) error {
 	if f.budget < 1 {
 		return usagef("--budget %d: want 1 or more", f.budget)
+	}
+	if err := generates(j.gpu); err != nil {
+		return err
 	}
 	s, err := a.openStore(f.store)
 	if err != nil {
@@ -80,7 +89,7 @@ func (a *app) tune(ctx context.Context, j *job, f *tuneFlags) error {
 	})
 	p.done()
 	switch {
-	case errors.Is(err, codegen.ErrUnsupported):
+	case errors.Is(err, codegen.ErrUnsupported), errors.Is(err, tune.ErrNoRate):
 		return usage(err)
 	case errors.Is(err, context.Canceled):
 		a.log.Info("what was done is recorded: the same command goes on from there", "store", s.Path())
@@ -96,7 +105,8 @@ func (a *app) tune(ctx context.Context, j *job, f *tuneFlags) error {
 
 // openStore opens the store, or the user's own for "".
 func (a *app) openStore(file string) (*store.Store, error) {
-	if file == "" {
+	given := file != ""
+	if !given {
 		var err error
 		if file, err = store.DefaultPath(); err != nil {
 			return nil, err
@@ -106,7 +116,12 @@ func (a *app) openStore(file string) (*store.Store, error) {
 		return nil, usagef("--store %s: a folder: want a file", file)
 	}
 	s, err := store.Open(file)
-	if err != nil {
+	switch {
+	case given && errors.Is(err, store.ErrReadOnly):
+		return nil, fmt.Errorf("--store %s: %w: want a file in a folder that can be written", file, store.ErrReadOnly)
+	case given && errors.Is(err, store.ErrFull):
+		return nil, fmt.Errorf("--store %s: %w: want a file where there is room", file, store.ErrFull)
+	case err != nil:
 		return nil, err
 	}
 	if aside := s.Aside(); aside != "" {
@@ -194,19 +209,39 @@ func (a *app) printBest(best []tune.Best) error {
 	}
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	tile, others := splitConfig(best[0].Config)
-	fmt.Fprintf(w, "TILE %s\t%s\tREGISTERS\tSHARED\tSPILLS\tCTAS/SM\tTIME\t\tTFLOP/S\tSCORE\tLIMIT\tVERIFIED\n", strings.Join(tile, "x"), strings.ToUpper(strings.Join(others, "\t")))
+	decimals := rateDecimals(best)
+	fmt.Fprintf(w, "TILE %s\t%s\tREGISTERS\tSHARED B\tSPILLS B\tCTAS/SM\tTIME\t\tTFLOP/S\tSCORE\tLIMIT\tVERIFIED\n", strings.Join(tile, "x"), strings.ToUpper(strings.Join(others, "\t")))
 	for _, b := range best {
-		verified, registers := "no", "?" // nothing compiled
+		verified, registers, spills := "no", "?", "?" // nothing compiled
 		if b.Verified {
 			verified = "yes"
 		}
 		if b.Registers > 0 {
-			registers = strconv.Itoa(b.Registers)
+			registers, spills = strconv.Itoa(b.Registers), strconv.Itoa(b.SpillBytes)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%.1f us\t%s\t%.4g\t%.2f\t%s\t%s\n", values(b.Config, tile, "x"), values(b.Config, others, "\t"),
-			registers, b.SharedBytes, b.SpillBytes, b.CTAsPerSM, b.TimeUS, b.Provenance, b.TFLOPS, b.Score, b.Limit, verified)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%d\t%.1f us\t%s\t%.*f\t%.2f\t%s\t%s\n", values(b.Config, tile, "x"), values(b.Config, others, "\t"),
+			registers, b.SharedBytes, spills, b.CTAsPerSM, b.TimeUS, b.Provenance, decimals, b.TFLOPS, b.Score, b.Limit, verified)
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, `
+TFLOP/S, SCORE and LIMIT are %s like TIME; SCORE is the least possible time over TIME.
+REGISTERS, SHARED and SPILLS are the compiled kernel's, CTAS/SM by formula.
+`, best[0].Provenance)
+	return nil
+}
+
+// rateDecimals is how many decimals show three digits of the slowest.
+func rateDecimals(best []tune.Best) int {
+	slowest := slices.MinFunc(best, func(a, b tune.Best) int { return cmp.Compare(a.TFLOPS, b.TFLOPS) })
+	switch {
+	case slowest.TFLOPS >= 10:
+		return 1
+	case slowest.TFLOPS >= 1:
+		return 2
+	}
+	return 4
 }
 
 // splitConfig sets the names of the tile's parameters apart from the others.

@@ -46,9 +46,12 @@ const tunedText = `gemm (m=4096 dtype=bf16) on NVIDIA A100 SXM4 80GB
 space     12 of 18 valid; shared removed 6
 compiled  11 (NVRTC 13.0); 1 failed (resources 1)
 
-TILE BMxBNxBK  WARPS  STAGES  REGISTERS  SHARED  SPILLS  CTAS/SM  TIME                  TFLOP/S  SCORE  LIMIT   VERIFIED
-128x256x32     8      3       212        73728   0       1        610.2 us   predicted  225.2    0.72   tensor  yes
-64x64x32       4      4       96         32768   8       5        1002.0 us  predicted  137.2    0.44   shared  no
+TILE BMxBNxBK  WARPS  STAGES  REGISTERS  SHARED B  SPILLS B  CTAS/SM  TIME                  TFLOP/S  SCORE  LIMIT   VERIFIED
+128x256x32     8      3       212        73728     0         1        610.2 us   predicted  225.2    0.72   tensor  yes
+64x64x32       4      4       96         32768     8         5        1002.0 us  predicted  137.2    0.44   shared  no
+
+TFLOP/S, SCORE and LIMIT are predicted like TIME; SCORE is the least possible time over TIME.
+REGISTERS, SHARED and SPILLS are the compiled kernel's, CTAS/SM by formula.
 
 library   156 us (vLLM 0.14.0, float16), measured
 note      mma.sync serves.
