@@ -50,7 +50,7 @@ func (a *app) doctor(ctx context.Context) error {
 	d := diagnosis{OK: true, Findings: []finding{
 		findNVRTC(),
 		findProgram(ctx, "ptxas", "turning direct PTX into a cubin, and its registers and spills", findPtxas),
-		findProgram(ctx, "nvdisasm", "the mix of machine instructions", findNvdisasm),
+		findProgram(ctx, "nvdisasm", "nothing so far: no command lists machine instructions yet", findNvdisasm),
 		findFolder("cache folder", "keeping what was compiled", cache.Env, cache.Dir),
 		findFolder("state folder", "keeping tuning results", stateEnv, store.Dir),
 		findGPU(),
@@ -160,8 +160,8 @@ func findFolder(name, needed, env string, dir func() (string, error)) finding {
 
 func findGPU() finding {
 	f := finding{
-		Name: "NVIDIA driver", Needed: "measuring on a GPU; the virtual machine checks and counts without one",
-		Remedy: "install the driver of the 580 series or newer",
+		Name: "NVIDIA driver", Needed: "nothing so far: the virtual machine checks and counts, and times are predicted",
+		Remedy: "go on without: no command runs on a GPU yet",
 	}
 	library, release := findDriver()
 	switch {
