@@ -8,6 +8,7 @@ import (
 
 // affine is an integer that depends linearly on scalar values and on a tile
 // element's position: c + sum of k*v over terms + sum of axis[d] * index along d.
+// Sums of indices are taken not to leave i32.
 type affine struct {
 	c     int64
 	terms []term  // by ascending ID, no zero factors
@@ -99,11 +100,23 @@ func (a affine) bound(shape []int, sign int64) affine {
 // affineOf describes an i32 value; a scalar that is nothing better is a term of
 // its own. ok is false for a tile that is not linear in its indices.
 func affineOf(v *ir.Value) (a affine, ok bool) {
+	w := affineWalk{left: mostAffineOps}
+	return w.of(v)
+}
+
+// mostAffineOps bounds the operations that affineOf looks through, some of them
+// repeatedly: what is behind them counts as a term.
+const mostAffineOps = 100
+
+type affineWalk struct{ left int }
+
+func (w *affineWalk) of(v *ir.Value) (a affine, ok bool) {
 	if v.Type.Elem != ir.I32 {
 		return a, false
 	}
-	if o := v.Def; o != nil {
-		if a, ok = affineOp(v, o); ok {
+	if o := v.Def; o != nil && w.left > 0 {
+		w.left--
+		if a, ok = w.op(v, o); ok {
 			return a, true
 		}
 	}
@@ -113,7 +126,7 @@ func affineOf(v *ir.Value) (a affine, ok bool) {
 	return a, false
 }
 
-func affineOp(v *ir.Value, o *ir.Op) (a affine, ok bool) {
+func (w *affineWalk) op(v *ir.Value, o *ir.Op) (a affine, ok bool) {
 	rank := v.Type.Rank()
 	switch o.Code {
 	case ir.OpConst:
@@ -123,17 +136,20 @@ func affineOp(v *ir.Value, o *ir.Op) (a affine, ok bool) {
 		a.axis[o.Axis] = 1
 		return a, true
 	case ir.OpAdd, ir.OpSub, ir.OpMul:
-		return affineBinary(o)
+		return w.binary(o)
 	case ir.OpSplat, ir.OpBroadcast:
-		if a, ok = affineOf(o.Args[0]); ok {
-			a.axis = slices.Clone(a.axis)
-			for len(a.axis) < rank {
-				a.axis = append(a.axis, 0)
+		if a, ok = w.of(o.Args[0]); ok {
+			along := make([]int64, rank)
+			for d, n := range o.Args[0].Type.Shape {
+				if n > 1 { // elsewhere the index stays 0
+					along[d] = a.axis[d]
+				}
 			}
+			a.axis = along
 		}
 		return a, ok
 	case ir.OpExpand:
-		if a, ok = affineOf(o.Args[0]); ok {
+		if a, ok = w.of(o.Args[0]); ok {
 			a.axis = slices.Insert(slices.Clone(a.axis), o.Axis, 0)
 		}
 		return a, ok
@@ -141,23 +157,34 @@ func affineOp(v *ir.Value, o *ir.Op) (a affine, ok bool) {
 	return a, false
 }
 
-func affineBinary(o *ir.Op) (affine, bool) {
-	x, okX := affineOf(o.Args[0])
-	y, okY := affineOf(o.Args[1])
+func (w *affineWalk) binary(o *ir.Op) (affine, bool) {
+	x, okX := w.of(o.Args[0])
+	y, okY := w.of(o.Args[1])
 	if !okX || !okY {
 		return affine{}, false
 	}
+	var a affine
 	switch {
 	case o.Code == ir.OpAdd:
-		return x.plus(y, 1), true
+		a = x.plus(y, 1)
 	case o.Code == ir.OpSub:
-		return x.plus(y, -1), true
+		a = x.plus(y, -1)
 	case y.constant():
-		return x.times(y.c), true
+		a = x.times(y.c)
 	case x.constant():
-		return y.times(x.c), true
+		a = y.times(x.c)
+	default:
+		return affine{}, false
 	}
-	return affine{}, false
+	return a, a.fits()
+}
+
+// fits tells whether all numbers in a are i32: beyond that the program's own arithmetic
+// wraps.
+func (a affine) fits() bool {
+	fits := func(n int64) bool { return n == int64(int32(n)) }
+	return fits(a.c) && !slices.ContainsFunc(a.terms, func(t term) bool { return !fits(t.k) }) &&
+		!slices.ContainsFunc(a.axis, func(k int64) bool { return !fits(k) })
 }
 
 // emit appends what computes a, which must be free of tile indices.

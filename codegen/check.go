@@ -59,6 +59,10 @@ func (c *checker) op(o *ir.Op) {
 		if e := o.View().Type.Elem; e.MemoryBits() < 8 {
 			unsupported("elements of %s in memory: want 8 bits or more", e)
 		}
+	case ir.OpFor:
+		if step := o.Args[2]; isConst(step) && step.Def.Int <= 0 {
+			unsupported("step %d: want 1 or more", step.Def.Int)
+		}
 	case ir.OpDot:
 		c.dot(o)
 	}

@@ -104,7 +104,7 @@ func archOf(gpu *target.GPU) string { return fmt.Sprintf("sm_%d", gpu.CC.SM()) }
 
 func (c *Compiled) kernel(k *ir.Kernel, gpu *target.GPU, o Options) error {
 	if w := k.Hints.Warps; w > 32 || w&(w-1) != 0 {
-		return fmt.Errorf("kernel %s: %d warps: want a power of two up to 32", k.Name, w)
+		return fmt.Errorf("kernel %s: %d warps: %w: want a power of two up to 32", k.Name, w, ErrUnsupported)
 	}
 	s := &state{kernel: k.Clone(), machine: &machine{sm: gpu.CC.SM()}}
 	for _, p := range pipeline {

@@ -30,10 +30,10 @@ var (
 	scalarI32 = ir.ScalarOf(ir.I32)
 )
 
-// int returns an i32 constant.
+// int returns an i32 constant; n wraps as the program's own arithmetic would.
 func (e *editor) int(n int64) *ir.Value {
 	o := &ir.Op{Code: ir.OpConst}
-	o.Int = n
+	o.Int = int64(int32(n))
 	return e.one(o, scalarI32)
 }
 

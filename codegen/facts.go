@@ -13,10 +13,11 @@ type facts struct {
 	count map[*ir.Value]ir.Expr // how far a tile-space variable runs
 	loops map[*ir.Value]*ir.Op  // a loop's index -> the loop
 	memo  map[*ir.Value]int64   // divisors
+	signs map[*ir.Value]bool    // whether values are known not to be negative
 }
 
 func newFacts(k *ir.Kernel) *facts {
-	f := &facts{k: k, count: map[*ir.Value]ir.Expr{}, loops: map[*ir.Value]*ir.Op{}, memo: map[*ir.Value]int64{}}
+	f := &facts{k: k, count: map[*ir.Value]ir.Expr{}, loops: map[*ir.Value]*ir.Op{}, memo: map[*ir.Value]int64{}, signs: map[*ir.Value]bool{}}
 	for _, a := range k.Space {
 		f.count[a.Var] = a.Count
 	}
@@ -35,10 +36,8 @@ func (f *facts) findLoops(r *ir.Region) {
 	}
 }
 
-// anyMultiple stands for "divisible by whatever is asked": zero.
-const anyMultiple = 1 << 30
-
-// divisor returns a number that is known to divide the integer scalar v.
+// divisor returns a number that is known to divide the integer scalar v; 0 is divided
+// by all, so it is what divides 0.
 func (f *facts) divisor(v *ir.Value) int64 {
 	if d, ok := f.memo[v]; ok {
 		return d
@@ -59,9 +58,6 @@ func (f *facts) findDivisor(v *ir.Value) int64 {
 	}
 	switch o.Code {
 	case ir.OpConst:
-		if o.Int == 0 {
-			return anyMultiple
-		}
 		return max(o.Int, -o.Int)
 	case ir.OpDim:
 		return f.dimMultiple(o.Args[0], o.Axis)
@@ -70,13 +66,23 @@ func (f *facts) findDivisor(v *ir.Value) int64 {
 	case ir.OpSelect:
 		return gcd(f.divisor(o.Args[1]), f.divisor(o.Args[2]))
 	case ir.OpMul:
-		return min(f.divisor(o.Args[0])*f.divisor(o.Args[1]), anyMultiple)
+		return product(f.divisor(o.Args[0]), f.divisor(o.Args[1]))
 	case ir.OpShl:
-		if n := o.Args[1]; isConst(n) && n.Def.Int >= 0 && n.Def.Int < 30 {
-			return min(f.divisor(o.Args[0])<<n.Def.Int, anyMultiple)
+		if n := o.Args[1]; isConst(n) && n.Def.Int >= 0 && n.Def.Int < 31 {
+			return product(f.divisor(o.Args[0]), 1<<n.Def.Int)
 		}
 	}
 	return 1
+}
+
+// product is a number that divides x*y: all of it, or, where it is large, its power of
+// two up to 2^30.
+func product(x, y int64) int64 {
+	const most = 1 << 30
+	if x == 0 || y == 0 || x <= most/y {
+		return x * y
+	}
+	return min(x&-x*(y&-y), most)
 }
 
 func (f *facts) assumed(v *ir.Value) int64 {
@@ -128,7 +134,7 @@ func (f *facts) dimMultiple(view *ir.Value, d int) int64 {
 			continue
 		}
 		if same := a.Param.Type.Dims[a.Dim]; a.Param == view && a.Dim == d || dim.Sym != "" && same.Sym == dim.Sym {
-			m = m / gcd(m, a.Lo) * a.Lo
+			m = product(m/gcd(m, a.Lo), a.Lo)
 		}
 	}
 	return m
@@ -154,7 +160,7 @@ func (f *facts) strideMultiple(view *ir.Value, d int) int64 {
 	m := int64(1)
 	for _, a := range f.k.Assume {
 		if a.Kind == ir.AssumeStrideMultiple && a.Param == param && a.Dim == dims[d] {
-			m = m / gcd(m, a.Lo) * a.Lo
+			m = product(m/gcd(m, a.Lo), a.Lo)
 		}
 	}
 	return m
@@ -166,7 +172,7 @@ func (f *facts) pointerAlign(view *ir.Value) int64 {
 	if o := view.Def; o != nil && o.Code == ir.OpSubview {
 		align := f.pointerAlign(o.View())
 		for d, i := range o.Indices() {
-			align = gcd(align, min(f.divisor(i)*f.strideMultiple(o.View(), d), anyMultiple)*size)
+			align = gcd(align, product(f.divisor(i), product(f.strideMultiple(o.View(), d), size)))
 		}
 		return align
 	}
@@ -239,7 +245,7 @@ func (f *facts) vector(a access, most int) int {
 		if slices.Contains(a.dims, d) {
 			n = gcd(n, f.strideMultiple(a.view, d))
 		} else {
-			n = gcd(n, min(f.strideMultiple(a.view, d)*f.divisor(i), anyMultiple))
+			n = gcd(n, product(f.strideMultiple(a.view, d), f.divisor(i)))
 		}
 	}
 	return int(n)
@@ -300,24 +306,40 @@ func (f *facts) counts(t term, n int64, dim ir.Dim, view *ir.Value, d int) bool 
 
 // atMost tells whether v is the size of the dimension, or less.
 func (f *facts) atMost(v *ir.Value, dim ir.Dim, view *ir.Value, d int) bool {
-	o := v.Def
-	if o == nil {
+	seen := map[*ir.Value]bool{}
+	var walk func(v *ir.Value) bool
+	walk = func(v *ir.Value) bool {
+		o := v.Def
+		if o == nil || seen[v] {
+			return false
+		}
+		seen[v] = true
+		switch o.Code {
+		case ir.OpConst:
+			return dim.Sym == "" && o.Int <= int64(dim.Size)
+		case ir.OpDim:
+			same := o.Args[0].Type.Dims[o.Axis]
+			return o.Args[0] == view && o.Axis == d || dim.Sym != "" && same.Sym == dim.Sym
+		case ir.OpMin:
+			return walk(o.Args[0]) || walk(o.Args[1])
+		}
 		return false
 	}
-	switch o.Code {
-	case ir.OpConst:
-		return dim.Sym == "" && o.Int <= int64(dim.Size)
-	case ir.OpDim:
-		same := o.Args[0].Type.Dims[o.Axis]
-		return o.Args[0] == view && o.Axis == d || dim.Sym != "" && same.Sym == dim.Sym
-	case ir.OpMin:
-		return f.atMost(o.Args[0], dim, view, d) || f.atMost(o.Args[1], dim, view, d)
-	}
-	return false
+	return walk(v)
 }
 
 // nonNegative tells whether an index is known not to be negative.
 func (f *facts) nonNegative(v *ir.Value) bool {
+	known, ok := f.signs[v]
+	if !ok {
+		f.signs[v] = false // a value that depends on itself through a loop
+		known = f.findSign(v)
+		f.signs[v] = known
+	}
+	return known
+}
+
+func (f *facts) findSign(v *ir.Value) bool {
 	if _, ok := f.count[v]; ok {
 		return true
 	}

@@ -222,7 +222,7 @@ func (c *chooser) want(v *ir.Value, l *layout.Layout) *ir.Value {
 		k.forms = append(k.forms, form{l, v})
 		return v
 	}
-	if k.lazy && (len(k.forms) == 0 || c.remake(k.def, k.forms[0].l, l)) {
+	if k.lazy && (len(k.forms) == 0 || c.remake(k, k.forms[0].l, l, map[*versions]bool{})) {
 		return c.make(k, l)
 	}
 	from := k.forms[0]
@@ -238,8 +238,17 @@ func posOf(v *ir.Value) ir.Pos {
 }
 
 // remake tells whether a lazy tile that exists in one layout is made anew in
-// another rather than converted.
-func (c *chooser) remake(o *ir.Op, have, want *layout.Layout) bool {
+// another rather than converted. seen holds the answers so far.
+func (c *chooser) remake(k *versions, have, want *layout.Layout, seen map[*versions]bool) bool {
+	answer, ok := seen[k]
+	if !ok {
+		answer = k.lazy && c.remakes(k.def, have, want, seen)
+		seen[k] = answer
+	}
+	return answer
+}
+
+func (c *chooser) remakes(o *ir.Op, have, want *layout.Layout, seen map[*versions]bool) bool {
 	if cheap(o) {
 		return true
 	}
@@ -250,7 +259,7 @@ func (c *chooser) remake(o *ir.Op, have, want *layout.Layout) bool {
 		return false
 	}
 	for _, a := range o.Args {
-		if k := c.known[a]; k != nil && !(k.lazy && c.remake(k.def, have, want)) {
+		if k := c.known[a]; k != nil && !c.remake(k, have, want, seen) {
 			return false
 		}
 	}

@@ -41,9 +41,15 @@ func (l *lowering) function(o *ir.Op, x *simt.Value) *simt.Value {
 	case ir.OpErf:
 		return l.erf(x)
 	case ir.OpSin:
-		return b.Sin(x)
+		if o.Fast {
+			return b.Sin(x)
+		}
+		return l.circular(x, 0)
 	case ir.OpCos:
-		return b.Cos(x)
+		if o.Fast {
+			return b.Cos(x)
+		}
+		return l.circular(x, 1)
 	case ir.OpFloor:
 		return b.Round(x, simt.RM)
 	case ir.OpCeil:
@@ -72,6 +78,35 @@ func (l *lowering) function64(o *ir.Op, x *simt.Value) *simt.Value {
 		return b.Round(x, simt.RN)
 	}
 	panic(unsupported(o, "no lowering for f64: want f32 or narrower"))
+}
+
+// circular is the sine of x plus some quarters of a turn. The nearest multiple of a
+// quarter turn is taken off in f64, with its length in two parts, which keeps the rest
+// right to f32's precision up to |x| of 2^31. Then come the series of sine or cosine.
+func (l *lowering) circular(x *simt.Value, quarters int) *simt.Value {
+	b := l.b
+	wide := b.FloatCvt(x, simt.F64)
+	turns := b.Round(b.Mul(wide, b.ConstF64(2/math.Pi)), simt.RN)
+	const quarterLow = 6.123233995736766e-17 // pi/2 - float64(pi/2)
+	rest := b.Fma(b.Neg(turns), b.ConstF64(math.Pi/2), wide)
+	rest = b.Fma(b.Neg(turns), b.ConstF64(quarterLow), rest)
+	r := b.FloatCvt(rest, simt.F32)
+	q := b.Add(b.FloatToInt(turns, simt.I32, simt.RN), b.Const32(quarters))
+	s := b.Mul(r, r)
+	sine := b.Mul(r, l.series(s, 1, -1.0/6, 1.0/120, -1.0/5040, 1.0/362880))
+	cosine := l.series(s, 1, -1.0/2, 1.0/24, -1.0/720, 1.0/40320, -1.0/3628800)
+	odd := b.Cmp(simt.NE, b.And(q, b.Const32(1)), b.Const32(0))
+	y := b.Bitcast(b.Select(odd, cosine, sine), simt.I32)
+	return b.Bitcast(b.Xor(y, b.Shl(b.And(q, b.Const32(2)), b.Const32(30))), simt.F32)
+}
+
+// series is the sum of c[i] s^i in f32.
+func (l *lowering) series(s *simt.Value, c ...float64) *simt.Value {
+	sum := l.b.ConstF32(float32(c[len(c)-1]))
+	for i := len(c) - 2; i >= 0; i-- {
+		sum = l.b.Fma(sum, s, l.b.ConstF32(float32(c[i])))
+	}
+	return sum
 }
 
 // tanh is 1 - 2/(exp(2|x|) + 1) with the sign of x; near 0, where that cancels,

@@ -45,6 +45,9 @@ func (p *peeler) split(e *editor, o *ir.Op) *ir.Op {
 		return o
 	}
 	body := o.Regions[0]
+	if countOps(body) > mostSplitOps {
+		return o
+	}
 	var bounds []bound
 	proved := map[*ir.Value]bool{}
 	for _, b := range body.Ops {
@@ -80,6 +83,21 @@ func (p *peeler) split(e *editor, o *ir.Op) *ir.Op {
 		o.Args[3+i] = r
 	}
 	return o
+}
+
+// mostSplitOps bounds the loops that are split: a split doubles what is inside, loops
+// that were split before included.
+const mostSplitOps = 400
+
+// countOps counts the operations of a region and of those inside it.
+func countOps(r *ir.Region) int {
+	n := len(r.Ops)
+	for _, o := range r.Ops {
+		for _, in := range o.Regions {
+			n += countOps(in)
+		}
+	}
+	return n
 }
 
 // branch puts the masks of a loop's body, and what computes them, behind a branch
@@ -124,15 +142,29 @@ func (p *peeler) branch(body *ir.Region, mid *ir.Value, proved map[*ir.Value]boo
 // conjuncts are the comparisons whose conjunction a mask is; a mask of another
 // form is its own only one.
 func conjuncts(v *ir.Value) []*ir.Value {
-	if o := v.Def; o != nil {
-		switch o.Code {
-		case ir.OpAnd:
-			return append(conjuncts(o.Args[0]), conjuncts(o.Args[1])...)
-		case ir.OpBroadcast, ir.OpExpand:
-			return conjuncts(o.Args[0])
+	var found []*ir.Value
+	seen := map[*ir.Value]bool{}
+	var walk func(v *ir.Value)
+	walk = func(v *ir.Value) {
+		if seen[v] {
+			return
 		}
+		seen[v] = true
+		if o := v.Def; o != nil {
+			switch o.Code {
+			case ir.OpAnd:
+				walk(o.Args[0])
+				walk(o.Args[1])
+				return
+			case ir.OpBroadcast, ir.OpExpand:
+				walk(o.Args[0])
+				return
+			}
+		}
+		found = append(found, v)
 	}
-	return []*ir.Value{v}
+	walk(v)
+	return found
 }
 
 // bound says that something holds while factor*k <= rest, with factor > 0.

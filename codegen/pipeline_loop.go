@@ -11,18 +11,19 @@ import (
 func (s *stager) loop(e *editor, o *ir.Op, before func()) {
 	body := o.Regions[0]
 	k := body.Params[0]
-	within := dependents(body, k)
-	found := slices.DeleteFunc(s.find(body), func(st *staged) bool { return !repeatable(st.load, body, within) })
+	within := s.dependents(body, k)
+	found := slices.DeleteFunc(s.find(body), func(st *staged) bool { return !within[st.load] })
 	if len(found) == 0 {
 		before()
 		s.region(body)
 		e.ops = append(e.ops, o)
 		return
 	}
-	depth := max(o.Stages, 1)
-	if o.Stages == 0 {
-		depth = max(s.k.Hints.Stages, 1)
+	depth := o.Stages
+	if depth == 0 {
+		depth = s.k.Hints.Stages
 	}
+	depth = min(max(depth, 1), mostStages)
 	p := &pipeliner{stager: s, loop: o, found: found, within: within, groups: groupsOf(found), depth: depth}
 	p.order()
 	for _, st := range found {
@@ -34,6 +35,9 @@ func (s *stager) loop(e *editor, o *ir.Op, before func()) {
 	e.ops = append(e.ops, o)
 }
 
+// mostStages bounds the depth of a ring, whatever a program asks for.
+const mostStages = 16
+
 type pipeliner struct {
 	*stager
 	loop   *ir.Op
@@ -44,8 +48,9 @@ type pipeliner struct {
 }
 
 // dependents are the operations of a loop's body that depend on its index alone
-// (and on what stands outside the loop), and have no effect.
-func dependents(body *ir.Region, k *ir.Value) map[*ir.Op]bool {
+// (and on what stands outside the loop), and have no effect: they may be done ahead of
+// time.
+func (s *stager) dependents(body *ir.Region, k *ir.Value) map[*ir.Op]bool {
 	ok := map[*ir.Value]bool{k: true}
 	inside := map[*ir.Value]bool{}
 	for _, p := range body.Params {
@@ -53,7 +58,7 @@ func dependents(body *ir.Region, k *ir.Value) map[*ir.Op]bool {
 	}
 	within := map[*ir.Op]bool{}
 	for _, o := range body.Ops {
-		pure := len(o.Regions) == 0 && (o.Code.IsPure() || o.Code == ir.OpLoad)
+		pure := len(o.Regions) == 0 && (o.Code.IsPure() || o.Code == ir.OpLoad && !s.writes(o.View()))
 		for _, a := range o.Args {
 			pure = pure && (ok[a] || !inside[a])
 		}
@@ -65,9 +70,6 @@ func dependents(body *ir.Region, k *ir.Value) map[*ir.Op]bool {
 	}
 	return within
 }
-
-// repeatable tells whether a load's operands can be computed ahead of time.
-func repeatable(load *ir.Op, _ *ir.Region, within map[*ir.Op]bool) bool { return within[load] }
 
 // groupsOf joins loads with the same first consumer, in order of use.
 func groupsOf(found []*staged) []*group {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/kgen-dev/kgen/bench/vm"
 	"github.com/kgen-dev/kgen/codegen"
 	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/ir"
 	"github.com/kgen-dev/kgen/ir/eval"
 	"github.com/kgen-dev/kgen/ir/irtest"
 )
@@ -23,10 +25,7 @@ var gpuNames = []string{"a100", "rtx3090", "h100", "rtx5090"}
 // and holds the results to the interpreter's: to the bit, but for what the program says
 // is approximated. KGEN_SEED runs one program alone and prints it.
 func TestRandomPrograms(t *testing.T) {
-	first, count := uint64(0), samples(60)
-	if n, err := strconv.ParseUint(os.Getenv("KGEN_FIRST"), 10, 64); err == nil {
-		first = n
-	}
+	first, count := firstSeed(), samples(60)
 	if seed, err := strconv.ParseUint(os.Getenv("KGEN_SEED"), 10, 64); err == nil {
 		first, count = seed, 1
 	}
@@ -37,12 +36,25 @@ func TestRandomPrograms(t *testing.T) {
 			require.NoError(t, err)
 			if count == 1 {
 				t.Log(c.Prog)
+				for i, p := range c.Prog.Params {
+					if x := c.Args[i].Tensor; x != nil {
+						t.Logf("%s: sizes %v, strides %v", p.Name, x.Shape, x.Strides)
+					} else {
+						t.Logf("%s: %d", p.Name, c.Args[i].Int)
+					}
+				}
 			}
 			gpu, err := target.Lookup(gpuNames[seed%uint64(len(gpuNames))])
 			require.NoError(t, err)
 			compareCase(t, c, gpu)
 		})
 	}
+}
+
+// firstSeed is where tests begin that draw by seeds.
+func firstSeed() uint64 {
+	n, _ := strconv.ParseUint(os.Getenv("KGEN_FIRST"), 10, 64)
+	return n
 }
 
 // compareCase runs a case both ways. What does not fit a GPU, or is not supported, is
@@ -101,18 +113,23 @@ func compareMemory(t *testing.T, name string, tol irtest.Tolerance, want, got *e
 	}
 }
 
-func TestDumpCase(t *testing.T) {
-	seed, err := strconv.ParseUint(os.Getenv("KGEN_SEED"), 10, 64)
-	if err != nil {
-		t.Skip()
+// TestDump writes what each pass makes of the program in the file $KGEN_TILE to the
+// folder $KGEN_DUMP, for reading.
+func TestDump(t *testing.T) {
+	file, dir := os.Getenv("KGEN_TILE"), os.Getenv("KGEN_DUMP")
+	if file == "" || dir == "" {
+		t.Skip("KGEN_TILE and KGEN_DUMP say what to dump")
 	}
-	c, err := irtest.NewCase(seed)
+	src, err := os.ReadFile(file)
 	require.NoError(t, err)
-	gpu, err := target.Lookup(gpuNames[seed%uint64(len(gpuNames))])
+	p, err := ir.Parse(file, src)
 	require.NoError(t, err)
-	compiled, err := codegen.Compile(c.Prog, gpu, codegen.Options{Verify: true, Dump: func(k, pass, text string) { os.WriteFile("/tmp/case."+pass, []byte(text), 0o644) }})
+	gpu, err := target.Lookup("a100")
 	require.NoError(t, err)
-	text, _ := compiled.PTX()
-	os.WriteFile("/tmp/case.ptx", []byte(text), 0o644)
-	os.WriteFile("/tmp/case.tile", []byte(c.Prog.String()), 0o644)
+	dump := func(name, text string) { require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644)) }
+	c, err := codegen.Compile(p, gpu, codegen.Options{Verify: true, Dump: func(k, pass, text string) { dump(k+"."+pass, text) }})
+	require.NoError(t, err)
+	text, err := c.PTX()
+	require.NoError(t, err)
+	dump(p.Name+".ptx", text)
 }

@@ -16,14 +16,29 @@ import (
 // attention loop with rings K and V, the next K is copied while the softmax and
 // the second dot run, even with one buffer each. How many later groups a wait may
 // leave in flight is found by playing the order of commits through.
+//
+// What the kernel itself writes stays where it is: a copy would be done at another time.
 func stage(k *ir.Kernel) {
-	s := &stager{k: k, users: usersOf(k.Body)}
+	s := &stager{k: k, users: usersOf(k.Body), written: map[*ir.Value]bool{}}
+	for _, o := range globalAccesses(k.Body, nil) {
+		if writesGlobal(o) {
+			param, _ := root(o.View())
+			s.written[param] = true
+		}
+	}
 	s.region(k.Body)
 }
 
 type stager struct {
-	k     *ir.Kernel
-	users users
+	k       *ir.Kernel
+	users   users
+	written map[*ir.Value]bool // parameters that the kernel stores to
+}
+
+// writes tells whether the kernel stores to what a view is part of.
+func (s *stager) writes(view *ir.Value) bool {
+	param, _ := root(view)
+	return s.written[param]
 }
 
 // staged is one load on its way through shared memory.
@@ -95,6 +110,9 @@ func (s *stager) find(r *ir.Region) []*staged {
 	var found []*staged
 	for _, o := range r.Ops {
 		if o.Code != ir.OpLoad || o.Operand("mask") != nil || o.Operand("fill") != nil || o.Result().Type.Rank() != 2 {
+			continue
+		}
+		if s.writes(o.View()) {
 			continue
 		}
 		st := &staged{load: o, first: -1}
