@@ -32,7 +32,12 @@ func (v vclock) join(o vclock) vclock {
 	if len(o) == 0 || v.is(o) {
 		return v
 	}
-	if len(v) == 0 {
+	switch {
+	case len(v) == 0:
+		return o
+	case v.covers(o):
+		return v
+	case o.covers(v):
 		return o
 	}
 	out := make(vclock, max(len(v), len(o)))
@@ -41,6 +46,34 @@ func (v vclock) join(o vclock) vclock {
 		out[i] = out[i].join(k)
 	}
 	return out
+}
+
+// covers says whether a clock knows all that another does.
+func (v vclock) covers(o vclock) bool {
+	if len(o) > len(v) {
+		return false
+	}
+	for i := range o {
+		if !v[i].covers(&o[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (a *known) covers(b *known) bool {
+	if b.all > a.all && a.lanes == nil {
+		return false
+	}
+	if b.lanes == nil && b.all <= a.all || b.lanes == a.lanes && b.all <= a.all {
+		return true
+	}
+	for i := range warpSize {
+		if b.at(i) > a.at(i) {
+			return false
+		}
+	}
+	return true
 }
 
 func (a known) join(b known) known {
@@ -69,7 +102,7 @@ func (a known) join(b known) known {
 	return out
 }
 
-func (a known) at(lane int) uint32 {
+func (a *known) at(lane int) uint32 {
 	if a.lanes == nil {
 		return a.all
 	}
@@ -127,6 +160,10 @@ func (c clock) join(o clock) clock {
 		return c
 	case len(c) == 0:
 		return o
+	case c.covers(o):
+		return c
+	case o.covers(c):
+		return o
 	}
 	out := make(clock, 0, len(c)+len(o))
 	for len(c) > 0 && len(o) > 0 {
@@ -141,6 +178,22 @@ func (c clock) join(o clock) clock {
 		}
 	}
 	return append(append(out, c...), o...)
+}
+
+// covers says whether a clock knows all that another does.
+func (c clock) covers(o clock) bool {
+	if len(o) > len(c) {
+		return false
+	}
+	for i := range o {
+		for len(c) > 0 && c[0].block < o[i].block {
+			c = c[1:]
+		}
+		if len(c) == 0 || c[0].block != o[i].block || !c[0].v.covers(o[i].v) || !c[0].proxy.covers(o[i].proxy) {
+			return false
+		}
+	}
+	return true
 }
 
 // without is the clock of all blocks but one.

@@ -234,8 +234,13 @@ func (r *raceState) strongWrite(w *warp, lane int, l *location, m *memOp, modifi
 	if c == nil {
 		return
 	}
+	together := len(l.near) > 0 && len(l.far) > 0 && &l.near[0] == &l.far[0] || len(l.near)+len(l.far) == 0
 	l.near = l.near.join(c)
-	if s >= scopeGPU {
+	switch {
+	case s < scopeGPU:
+	case together:
+		l.far = l.near
+	default:
 		l.far = l.far.join(c)
 	}
 }
