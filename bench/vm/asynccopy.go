@@ -350,5 +350,97 @@ func (w *warp) waitGroups(lanes uint32, n int) {
 	a.groups = a.groups[:kept]
 }
 
-// asyncArrive is cp.async.mbarrier.arrive.
-func (d *decoder) asyncArrive() { d.refuse("the virtual machine does not execute it yet") }
+// asyncArrive is cp.async.mbarrier.arrive: an arrival at an mbarrier once the
+// thread's earlier copies have completed.
+func (d *decoder) asyncArrive() {
+	if !d.has("arrive") {
+		d.refuse("want .arrive")
+	}
+	noinc := d.has("noinc")
+	space := d.space()
+	d.has("b64")
+	ops := d.operands(1, 1)
+	in := d.new(kindMasked)
+	in.mem = d.newMem(space)
+	in.mem.size = 8
+	d.memory(in, in.mem, &ops[0])
+	in.rule = ruleAsyncCopy
+	in.fn[modeFull] = func(w *warp, in *inst) { w.asyncArrive(in, noinc) }
+	d.emit(in)
+}
+
+func (w *warp) asyncArrive(in *inst, noinc bool) {
+	var addr lanes64
+	w.addresses(in.mem, &addr)
+	w.b.counts.mbarriers += popcount(w.mask)
+	for l := w.mask; l != 0; l &= l - 1 {
+		lane := firstLane(l)
+		off, ok := w.sharedSlot(in, lane, addr[lane], 8)
+		if !ok {
+			continue
+		}
+		m := w.mbarrierAt(in, lane, off)
+		if m == nil {
+			continue
+		}
+		if !noinc {
+			m.pending++
+		}
+		c := &bulkCopy{op: &arrivalOp, in: in, from: w.source(in), w: w, lane: lane, mbar: off, arrival: true}
+		w.b.flight = append(w.b.flight, c)
+		if w.b.landsEarly() {
+			w.b.land(c)
+		}
+	}
+}
+
+// arrivalOp is what an arrival is as work in flight: something to wait for.
+var arrivalOp = bulkOp{load: true}
+
+// arrive lets a thread's copies land and counts the arrival that waited for
+// them. Who waits for the mbarrier knows what they wrote.
+func (b *block) arrive(c *bulkCopy) {
+	m := b.mbarriers[c.mbar]
+	if m == nil {
+		c.w.misuse(c.in, c.lane, c.mbar, "it is gone when copies complete that were to arrive at it")
+		return
+	}
+	w := c.w
+	lanes := uint32(1) << c.lane
+	for _, x := range w.async.open {
+		w.landFor(x, lanes, m)
+	}
+	for _, g := range w.async.groups {
+		for _, x := range g.copies {
+			w.landFor(x, lanes, m)
+		}
+	}
+	if m.pending == 0 {
+		w.misuse(c.in, c.lane, c.mbar, "an arrival while none is pending of %d", m.expected)
+		return
+	}
+	m.pending--
+	b.settle(m, c.mbar)
+}
+
+// landFor completes a lane's copy for those who wait at an mbarrier.
+func (w *warp) landFor(c *inFlight, lanes uint32, m *mbarrier) {
+	if c.lanes&lanes == 0 {
+		return
+	}
+	if !c.moved {
+		w.move(c, lanes)
+	}
+	c.lanes &^= lanes
+	r := w.b.race
+	if r == nil || r.off {
+		return
+	}
+	id := r.newEvent(w, c.from, eventAsync, 0, lanes)
+	r.onAgent(id, m)
+	i := firstLane(lanes)
+	r.unmark(c.dst[i], c.in.copy.dst.size, stamp(id)<<eventShift|stamp(i))
+	if c.lanes == 0 {
+		r.dropMark(c.mark.index)
+	}
+}

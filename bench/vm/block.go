@@ -33,19 +33,20 @@ type block struct {
 	polled   bool // a warp polled what all blocks share since the last turn
 	idle     int  // rounds in which every warp that could run only polled
 
-	faults        faultList
-	tallies       map[*program]*tally
-	counts        counts
-	race          *raceState
-	undef         *sharedUndefined
-	origins       []origin
-	printed       strings.Builder
-	mbarriers     map[uint32]*mbarrier // by offset
-	mbarrierCount int
-	timedOut      bool        // those who wait for an mbarrier were told that their time is over
-	flight        []*bulkCopy // bulk copies that have not landed, oldest first
-	was           stuckState
-	pick          rng
+	faults     faultList
+	tallies    map[*program]*tally
+	counts     counts
+	race       *raceState
+	undef      *sharedUndefined
+	origins    []origin
+	printed    strings.Builder
+	mbarriers  map[uint32]*mbarrier // by offset
+	clocks     int                  // numbers given to mbarriers
+	freeClocks []freeClock
+	timedOut   bool        // those who wait for an mbarrier were told that their time is over
+	flight     []*bulkCopy // bulk copies that have not landed, oldest first
+	was        stuckState
+	pick       rng
 }
 
 // barrier is one of a block's sixteen.

@@ -36,6 +36,7 @@ type bulkCopy struct {
 	reading *flight // of shared memory, by a store
 	data    []byte  // what a store has read
 	landed  bool
+	arrival bool // no copy: cp.async.mbarrier.arrive
 }
 
 // bulkLane is one thread's bulk groups.

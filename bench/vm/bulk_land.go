@@ -88,6 +88,10 @@ func (b *block) land(c *bulkCopy) {
 			break
 		}
 	}
+	if c.arrival {
+		b.arrive(c)
+		return
+	}
 	if !c.op.load {
 		b.readSource(c)
 		b.writeRows(c)

@@ -470,3 +470,54 @@ mad.wide.u32 %ad, %x, 0, %in0; atom.global.add.u32 %x, [%ad], %x;`}
 	_, err = dev.Launch(ctx, m, "k", bench.Launch{Args: []bench.Arg{bench.Pointer(b)}, Blocks: [][3]uint32{{1}}})
 	require.ErrorContains(t, err, "outside the grid")
 }
+
+// TestAsyncArrive: an mbarrier that copies arrive at.
+func TestAsyncArrive(t *testing.T) {
+	for _, noinc := range []string{"", ".noinc"} {
+		count := "64" // each thread arrives by itself, after its copies
+		arrive := ""
+		if noinc == "" {
+			arrive = "mbarrier.arrive.shared.b64 %st, [mb];" // and the copies' arrival is one more
+		}
+		p := small{
+			target: "sm_80", decls: ".shared .align 16 .b8 sm[256]; .shared .align 8 .b64 mb;",
+			regs: ".reg .b64 %ad, %st; .reg .b32 %a, %b; .reg .pred %p, %q;",
+			body: `setp.eq.u32 %q, %t, 0; @!%q bra INIT; mbarrier.init.shared.b64 [mb], ` + count + `; INIT: bar.sync 0;
+mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; mad.wide.u32 %ad, %t, 4, %in0;
+cp.async.ca.shared.global [%a], [%ad], 4; cp.async.mbarrier.arrive` + noinc + `.shared.b64 [mb]; ` + arrive + `
+W: mbarrier.test_wait.parity.shared.b64 %p, [mb], 0; @!%p bra W;
+mov.u32 %a, sm; sub.u32 %b, 63, %t; mad.lo.u32 %a, %b, 4, %a; ld.shared.u32 %b, [%a];
+mad.wide.u32 %ad, %t, 4, %in1; st.global.u32 [%ad], %b;`,
+			block: 64,
+		}
+		in := make([]uint32, 64)
+		for i := range in {
+			in[i] = uint32(i * i)
+		}
+		p.everywhere(t, func(out [][]byte, rep *bench.Report) {
+			require.Empty(t, rep.Faults)
+			for i, v := range toWords(out[1]) {
+				require.EqualValues(t, (63-i)*(63-i), v)
+			}
+		}, words(in...), make([]byte, 256))
+	}
+}
+
+// TestLop3Predicate: the form that also tests its result.
+func TestLop3Predicate(t *testing.T) {
+	p := small{
+		target: "sm_80", regs: ".reg .b64 %ad; .reg .b32 %a, %b; .reg .pred %p, %q;",
+		body: `and.b32 %a, %t, 3; setp.lt.u32 %q, %t, 10; lop3.and.b32 %b|%p, %a, 1, 0, 0xc0, %q;
+selp.u32 %a, 100, 0, %p; add.u32 %b, %b, %a; mad.wide.u32 %ad, %t, 4, %in0; st.global.u32 [%ad], %b;`,
+		block: 32,
+	}
+	out, report := p.run(t, make([]byte, 128))
+	require.Empty(t, report.Faults)
+	for i, v := range toWords(out[0]) {
+		want := i & 1
+		if want != 0 && i < 10 {
+			want += 100
+		}
+		require.EqualValues(t, want, v)
+	}
+}

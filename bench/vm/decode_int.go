@@ -330,8 +330,9 @@ func (d *decoder) bfi() {
 }
 
 func (d *decoder) lop3() {
-	if d.take("or", "and") != "" {
-		d.refuse("the virtual machine does not execute the form with a predicate")
+	if combine := d.take("or", "and"); combine != "" {
+		d.lop3Predicate(combine)
+		return
 	}
 	t := d.typ()
 	ops := d.operands(5, 5)
@@ -347,6 +348,50 @@ func (d *decoder) lop3() {
 	in.imm = table
 	in.rule = ruleBitwise
 	in.fn[modeFull] = fastLop3
+	d.emit(in)
+}
+
+// lop3Predicate is lop3.or and lop3.and: `d|p, a, b, c, table, q`, where p says
+// whether the result is not zero, combined with q.
+func (d *decoder) lop3Predicate(combine string) {
+	t := d.typ()
+	ops := d.operands(6, 6)
+	in := d.new(kindMasked)
+	dst := &ops[0]
+	if dst.Kind == ptx.OpPair {
+		d.predicateDestination(in, &in.d2, &dst.Elems[1])
+		dst = &dst.Elems[0]
+	}
+	d.destination(in, &in.d, dst, t, exact)
+	for i, f := range []*int32{&in.a, &in.b, &in.c} {
+		d.source(in, f, &ops[1+i], t, exact)
+	}
+	table := uint64(d.integer(&ops[4]))
+	in.list = make([]operand, 1)
+	neg := d.predicate(in, &in.list[0].slot, &ops[5])
+	in.fn[modeFull] = func(w *warp, in *inst) {
+		a, b, c := &w.r[in.a], &w.r[in.b], &w.r[in.c]
+		q := w.p[in.list[0].slot] ^ neg
+		var p uint32
+		for m := w.mask; m != 0; m &= m - 1 {
+			i := firstLane(m)
+			v := uint32(lop3Word(uint64(a[i]), uint64(b[i]), uint64(c[i]), table))
+			if v != 0 {
+				p |= 1 << i
+			}
+			if in.d >= 0 {
+				w.r[in.d][i] = v
+			}
+		}
+		if combine == "or" {
+			p |= q
+		} else {
+			p &= q
+		}
+		if in.d2 >= 0 {
+			w.p[in.d2] = w.p[in.d2]&^w.mask | p&w.mask
+		}
+	}
 	d.emit(in)
 }
 

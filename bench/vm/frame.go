@@ -75,7 +75,7 @@ func (b *block) start(order int64) {
 	b.printed.Reset()
 	b.was = stuckState{}
 	clear(b.mbarriers)
-	b.mbarrierCount, b.timedOut, b.flight = 0, false, nil
+	b.clocks, b.freeClocks, b.timedOut, b.flight = 0, b.freeClocks[:0], false, nil
 	b.faults = faultList{most: l.dev.opt.MaxFaults}
 	b.bars, b.cluster, b.clusterDone = [16]barrier{}, barrier{}, [warpSize]uint32{}
 	clear(b.shared)

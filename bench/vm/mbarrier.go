@@ -293,11 +293,11 @@ func (w *warp) mbarrierInit(in *inst, lane int, off uint32, count uint32) {
 	for d := -7; d <= 7; d++ {
 		if o := int(off) + d; o >= 0 && b.mbarriers[uint32(o)] != nil {
 			w.misuse(in, lane, off, "initialised again while it is in use")
-			delete(b.mbarriers, uint32(o))
+			b.dropMbarrier(uint32(o))
 		}
 	}
-	m := &mbarrier{index: b.mbarrierCount, expected: count, pending: count}
-	b.mbarrierCount++
+	m := &mbarrier{expected: count, pending: count}
+	b.numberMbarrier(m)
 	if b.mbarriers == nil {
 		b.mbarriers = map[uint32]*mbarrier{}
 	}
@@ -313,9 +313,35 @@ func (w *warp) mbarrierInit(in *inst, lane int, off uint32, count uint32) {
 	}
 }
 
+// numberMbarrier gives an mbarrier a number, and with it a clock, that no other
+// has now.
+func (b *block) numberMbarrier(m *mbarrier) {
+	if n := len(b.freeClocks); n > 0 {
+		c := b.freeClocks[n-1]
+		b.freeClocks = b.freeClocks[:n-1]
+		m.index, m.completed = c.index, c.time
+		return
+	}
+	m.index = b.clocks
+	b.clocks++
+}
+
+// freeClock is an mbarrier's number to use again, and how far its clock went.
+type freeClock struct {
+	index int
+	time  uint32
+}
+
+func (b *block) dropMbarrier(off uint32) {
+	if m := b.mbarriers[off]; m != nil {
+		b.freeClocks = append(b.freeClocks, freeClock{m.index, m.completed})
+		delete(b.mbarriers, off)
+	}
+}
+
 // invalidate makes an mbarrier plain memory again.
 func (b *block) invalidate(w *warp, in *inst, lane int, off uint32) {
-	delete(b.mbarriers, off)
+	b.dropMbarrier(off)
 	if r := b.race; r != nil && !r.off {
 		id := r.eventFor(w, in, in.mem, 0)
 		r.unmark(uint64(off), 8, stamp(id)<<eventShift|stamp(lane))

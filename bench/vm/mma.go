@@ -46,6 +46,11 @@ func (d *decoder) mma() {
 	op.sat = d.has("satfinite")
 	d.take("kind::f8f6f4")
 	op.dt, op.at, op.bt, op.ct = d.typ(), d.typ(), d.typ(), d.typ()
+	if shape == "m8n8k4" && op.at != ptx.F64 {
+		d.quadMma(op, la == "row", lb == "row")
+		d.countTensor("mma", shape, op)
+		return
+	}
 	if la != "row" || lb != "col" {
 		d.refuse("want .row.col")
 	}
@@ -89,9 +94,17 @@ func (d *decoder) mma() {
 		in.fn[modeFull] = mmaFloat
 	}
 	d.emit(in)
-	acc := op.ct.String()
+	d.countTensor("mma", shape, op)
+}
+
+// countTensor notes what an instruction counts as.
+func (d *decoder) countTensor(kind, shape string, op *mmaOp) {
+	n := 2 * int64(op.m*op.n*op.k)
+	if shape == "m8n8k4" && op.at == ptx.F16 {
+		n *= 4
+	}
 	d.p.tensor[d.src.PC] = bench.TensorCount{
-		Kind: "mma", Shape: shape, A: op.at.String(), B: op.bt.String(), Accumulator: acc, Operations: 2 * int64(op.m*op.n*op.k),
+		Kind: kind, Shape: shape, A: op.at.String(), B: op.bt.String(), Accumulator: op.ct.String(), Operations: n,
 	}
 }
 

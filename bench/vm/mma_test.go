@@ -214,3 +214,95 @@ func TestMma(t *testing.T) {
 		})
 	}
 }
+
+// TestQuadMma: m8n8k4 of f16 is four products, each by eight lanes; all layouts.
+func TestQuadMma(t *testing.T) {
+	for _, layout := range []string{"row.col", "row.row", "col.col", "col.row"} {
+		for _, acc := range []string{"f32", "f16"} {
+			t.Run(layout+"."+acc, func(t *testing.T) {
+				r := rand.New(rand.NewPCG(8, 8))
+				var a, b [4][32]uint32
+				var c [4][64]float64
+				for p := range 4 {
+					for i := range 32 {
+						a[p][i] = num.F16.Encode(float64(r.IntN(9)-4), num.Even, false)
+						b[p][i] = num.F16.Encode(float64(r.IntN(9)-4), num.Even, false)
+					}
+					for i := range 64 {
+						c[p][i] = float64(r.IntN(9) - 4)
+					}
+				}
+				nc := 8
+				if acc == "f16" {
+					nc = 4
+				}
+				place := func(l, i int) (row, col int) {
+					h := l >> 4
+					if acc == "f16" {
+						return l&3 + 4*h, i
+					}
+					return l&1 + i&2 + 4*h, i&4 + l&2 + i&1
+				}
+				ra, rb, rc := make([]uint32, 64), make([]uint32, 64), make([]uint32, 32*nc)
+				for l := range 32 {
+					p, q, h := l>>2&3, l&3, l>>4
+					for i := range 4 {
+						row, k := q+4*h, i
+						if layout[:3] == "col" {
+							row, k = i+4*h, q
+						}
+						ra[2*l+i/2] |= a[p][4*row+k] << (16 * (i % 2))
+						k, col := i, q+4*h
+						if layout[4:] == "row" {
+							k, col = q, i+4*h
+						}
+						rb[2*l+i/2] |= b[p][8*k+col] << (16 * (i % 2))
+					}
+					for i := range 8 {
+						row, col := place(l, i)
+						if acc == "f16" {
+							rc[4*l+i/2] |= num.F16.Encode(c[p][8*row+col], num.Even, false) << (16 * (i % 2))
+						} else {
+							rc[8*l+i] = num.F32.Encode(c[p][8*row+col], num.Even, false)
+						}
+					}
+				}
+				var body strings.Builder
+				for n, x := range []struct {
+					name string
+					n    int
+				}{{"%a", 2}, {"%b", 2}, {"%c", nc}} {
+					fmt.Fprintf(&body, "mad.wide.u32 %%ad, %%t, %d, %%in%d;\n", 4*x.n, n)
+					for i := range x.n {
+						fmt.Fprintf(&body, "ld.global.b32 %s%d, [%%ad+%d];\n", x.name, i, 4*i)
+					}
+				}
+				typ := map[string]string{"f32": ".f32", "f16": ".b32"}[acc]
+				fmt.Fprintf(&body, "mma.sync.aligned.m8n8k4.%s.%s.f16.f16.%s %s, {%%a0,%%a1}, {%%b0,%%b1}, %s;\nmad.wide.u32 %%ad, %%t, %d, %%in3;\n",
+					layout, acc, acc, regList("%d", nc), regList("%c", nc), 4*nc)
+				for i := range nc {
+					fmt.Fprintf(&body, "st.global.b32 [%%ad+%d], %%d%d;\n", 4*i, i)
+				}
+				p := small{target: "sm_80", regs: ".reg .b64 %ad; .reg .b32 %a<2>, %b<2>; .reg " + typ + " %c<8>, %d<8>;", body: body.String(), block: 32}
+				out, report := p.run(t, words(ra...), words(rb...), words(rc...), make([]byte, 128*nc))
+				require.Empty(t, report.Faults)
+				got := toWords(out[3])
+				for l := range 32 {
+					pr := l >> 2 & 3
+					for i := range 8 {
+						row, col := place(l, i)
+						want := c[pr][8*row+col]
+						for k := range 4 {
+							want += num.F16.Decode(a[pr][4*row+k]) * num.F16.Decode(b[pr][8*k+col])
+						}
+						if acc == "f16" {
+							require.Equal(t, want, num.F16.Decode(got[4*l+i/2]>>(16*(i%2))&0xffff))
+						} else {
+							require.EqualValues(t, want, float(got[8*l+i]))
+						}
+					}
+				}
+			})
+		}
+	}
+}

@@ -92,18 +92,24 @@ func (r *raceState) bulkWritten(c *bulkCopy, m *mbarrier) {
 	}
 	id := r.newEvent(c.w, c.from, eventAsync, 0, 1<<c.lane)
 	if m != nil {
-		m.completed++
-		agent := len(r.b.warps) + 1 + m.index
-		e := &r.events[id]
-		e.agent, e.tick = uint16(agent), m.completed
-		know := make(vclock, agent+1)
-		know[agent].all = m.completed
-		m.clock = m.clock.join(clock{{block: r.b.order, v: know}})
+		r.onAgent(id, m)
 	}
 	for _, s := range r.b.spans(c) {
 		r.unmark(s.off, int(s.end-s.off), stamp(id)<<eventShift|stamp(c.lane))
 	}
 	r.dropMark(c.mark)
+}
+
+// onAgent puts a write on an mbarrier's own clock: those know of it who wait
+// for the phase, and not yet the thread that asked for it.
+func (r *raceState) onAgent(id uint32, m *mbarrier) {
+	m.completed++
+	agent := len(r.b.warps) + 1 + m.index
+	e := &r.events[id]
+	e.agent, e.tick = uint16(agent), m.completed
+	know := make(vclock, agent+1)
+	know[agent].all = m.completed
+	m.clock = m.clock.join(clock{{block: r.b.order, v: know}})
 }
 
 // bulkReading notes that a store begins to read shared memory.

@@ -165,9 +165,7 @@ func (d *decoder) wgmmaIssue() {
 	}
 	in.fn[modeFull] = issueWgmma
 	d.emit(in)
-	d.p.tensor[d.src.PC] = bench.TensorCount{
-		Kind: "wgmma", Shape: shape, A: op.at.String(), B: op.bt.String(), Accumulator: op.dt.String(), Operations: 2 * int64(op.m*op.n*op.k),
-	}
+	d.countTensor("wgmma", shape, &op.mmaOp)
 }
 
 // wgmmaScales reads the constants that negate and transpose operands.
