@@ -2,6 +2,7 @@ package vm
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/ptx"
@@ -89,9 +90,75 @@ func (r *raceState) flush() {
 			l.memory.Unlock()
 		}
 	}
+	for i := range r.reads {
+		r.compareReads(x, &r.reads[i])
+	}
+	r.reads = r.reads[:0]
 	r.hadTurn = true
 	r.pages.reset()
 	r.globalReaders = r.globalReaders[:1]
+}
+
+// readSet is what a block read of a page before a barrier: which bytes, and one
+// of the reads for all of them.
+type readSet struct {
+	al    *allocation
+	off   int64
+	bytes [shadowSize / 64]uint64
+	s     stamp
+}
+
+// maxReadSets bounds how many a block keeps before it needs its turn.
+const maxReadSets = 1 << 18
+
+// packReads makes room: at a barrier, of a page that the block only read nothing
+// matters any more but which words.
+func (r *raceState) packReads() {
+	grain := r.b.l.kern.globalGrain
+	kept := r.pages.list[:0]
+	for _, p := range r.pages.list {
+		if p.dirty {
+			kept = append(kept, p)
+			continue
+		}
+		set := readSet{al: p.al, off: p.off}
+		for i := range p.cells {
+			if s := r.firstReader(p.cells[i].r); s != 0 {
+				at := i << grain
+				set.bytes[at>>6] |= (1<<(1<<grain) - 1) << (at & 63)
+				set.s = s
+			}
+		}
+		if set.s != 0 {
+			r.reads = append(r.reads, set)
+		}
+		r.pages.free = append(r.pages.free, p)
+	}
+	r.pages.list = kept
+	clear(r.pages.slots)
+	for _, p := range kept {
+		r.pages.place(p)
+	}
+}
+
+// compareReads is compare for packed reads.
+func (r *raceState) compareReads(x *across, set *readSet) {
+	p := &page{key: (set.al.addr + uint64(set.off)) >> shadowBits, al: set.al, off: set.off}
+	s := x.shadow(p)
+	for i, m := range set.bytes {
+		for m != 0 {
+			first := bits.TrailingZeros64(m) &^ 3
+			t := r.trace(x, set.s, uint32(m>>first&bytesOfTrace))
+			m &^= bytesOfTrace << first
+			word := i<<4 + first>>2
+			if s.w != nil {
+				mine := meeter{r, x, p, p.key<<shadowBits + uint64(4*word), t, set.s.event(), false}
+				mine.against(s.w[word], true)
+				mine.againstMixed()
+			}
+			s.keepRead(x, word, t)
+		}
+	}
 }
 
 // writeBack copies the bytes that were written to the allocation.

@@ -221,3 +221,46 @@ ld.shared.u32 %b, [sm];`,
 	}
 	p.everywhere(t, func(_ [][]byte, rep *bench.Report) { require.Empty(t, rep.Faults) })
 }
+
+// TestManyPages: blocks that read more memory than they keep copies of, with a
+// barrier now and then, and one write into it by another block.
+func TestManyPages(t *testing.T) {
+	for _, racy := range []bool{false, true} {
+		at := "%in1"
+		if racy {
+			at = "%in0+1048576"
+		}
+		p := small{
+			regs: ".reg .b64 %ad; .reg .b32 %i, %v, %s, %b; .reg .pred %p, %q;", grid: 3, block: 32,
+			body: `mov.u32 %b, %ctaid.x; mov.u32 %i, 0; mov.u32 %s, 0; setp.eq.u32 %q, %b, 2; @%q bra WRITE;
+L: mad.lo.u32 %v, %i, 32, %t; mad.wide.u32 %ad, %v, 16, %in0; ld.global.u32 %v, [%ad]; add.u32 %s, %s, %v;
+bar.sync 0; add.u32 %i, %i, 1; setp.lt.u32 %p, %i, 6000; @%p bra L;
+mad.wide.u32 %ad, %b, 4, %in1; setp.eq.u32 %p, %t, 5; @%p st.global.u32 [%ad+64], %s; bra END;
+WRITE: setp.eq.u32 %p, %t, 7; @%p st.global.u32 [` + at + `], 9;
+END:`,
+		}
+		big := make([]byte, 6000*512)
+		for i := range big {
+			big[i] = byte(i % 251)
+		}
+		var reports []*bench.Report
+		for _, workers := range []int{1, 2, 3} {
+			p.opt = vm.Options{Workers: workers}
+			out, rep := p.run(t, big, make([]byte, 128))
+			want := uint32(0)
+			for i := range 6000 {
+				want += toWords(big[(32*i+5)*16:][:4])[0]
+			}
+			require.Equal(t, []uint32{want, want}, toWords(out[1])[16:18])
+			reports = append(reports, rep)
+			if !racy {
+				require.Empty(t, rep.Faults)
+				continue
+			}
+			require.Len(t, rep.Faults, 1)
+			require.Equal(t, bench.GlobalRace, rep.Faults[0].Class)
+		}
+		require.Equal(t, reports[0], reports[1])
+		require.Equal(t, reports[0], reports[2])
+	}
+}

@@ -129,6 +129,9 @@ func (r *raceState) moveFloor() {
 		}
 	}
 	r.settleHeld()
+	if len(r.pages.list) > maxPages/2 && !r.hadTurn && len(r.reads) < maxReadSets {
+		r.packReads()
+	}
 	if len(r.events) > compactionSize {
 		r.compact()
 	}
@@ -276,6 +279,10 @@ func (r *raceState) compact() {
 		return n
 	}
 	r.pages.renumber(number, r)
+	for i := range r.reads {
+		s := &r.reads[i].s
+		*s = stamp(number(s.event()))<<eventShift | *s&(1<<eventShift-1)
+	}
 	r.global = r.global[:0]
 	for _, w := range r.b.warps {
 		clear(w.clock.cache)

@@ -29,7 +29,8 @@ type raceState struct {
 
 	locations map[uint64]*location // in shared memory
 	pages     pageTable
-	hadTurn   bool // the block has had its turn: it sees what others wrote
+	reads     []readSet // pages that were only read, packed
+	hadTurn   bool      // the block has had its turn: it sees what others wrote
 	held      []heldUse
 	flights   []*flight // reads of shared memory in flight
 	proxied   vclock    // what is visible to the async proxy, up to the floor
@@ -104,6 +105,7 @@ func (r *raceState) reset() {
 	r.inFlight, r.freeMark = r.inFlight[:0], r.freeMark[:0]
 	r.off, r.hadTurn = false, false
 	clear(r.locations)
+	r.reads = r.reads[:0]
 	r.held, r.global, r.flights, r.proxied, r.proxies = r.held[:0], r.global[:0], r.flights[:0], nil, false
 	for _, w := range r.b.warps {
 		cache := w.clock.cache
