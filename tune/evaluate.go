@@ -250,6 +250,6 @@ func (s *session) best(f *finding) Best {
 			b.Limit = u
 		}
 	}
-	b.Score = b.Limits[b.Limit] / e.TimeUS
+	b.Score = s.leastUS / e.TimeUS
 	return b
 }

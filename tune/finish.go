@@ -137,6 +137,7 @@ func (s *session) plot(found []finding, best int) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
+		v.Score = s.leastUS / e.TimeUS
 		entries = append(entries, plot.Entry{Label: e.Config, Verdict: v})
 	}
 	title := fmt.Sprintf("%s %s", s.Family.Name, s.result.Problem)

@@ -53,8 +53,8 @@ type Best struct {
 	Config      space.Config     `json:"config"`
 	TimeUS      float64          `json:"time_us"`
 	TFLOPS      float64          `json:"tflops"`
-	Score       float64          `json:"score"`  // least possible time / time
-	Limit       roofline.Unit    `json:"limit"`  // the unit that binds
+	Score       float64          `json:"score"`  // least possible time of the problem, by formula / time
+	Limit       roofline.Unit    `json:"limit"`  // the unit that binds this configuration: the largest of Limits
 	Limits      Limits           `json:"limits"` // each unit's time for this configuration's work
 	Registers   int              `json:"registers"`
 	SharedBytes int              `json:"shared_bytes"`

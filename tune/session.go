@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kgen-dev/kgen/codegen"
+	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/kernels/space"
 	"github.com/kgen-dev/kgen/roofline"
 	"github.com/kgen-dev/kgen/tune/model"
@@ -23,6 +24,7 @@ type session struct {
 	run      *store.Run
 	args     []codegen.Argument
 	roofs    roofline.Roofs
+	leastUS  float64 // of the problem, by formula
 	result   Result
 
 	mu       sync.Mutex // of the progress
@@ -34,7 +36,11 @@ type session struct {
 func newSession(ctx context.Context, o Options) (*session, error) {
 	o.fill()
 	s := &session{Options: o, failed: map[store.Outcome]int{}, roofs: roofline.DeviceRoofs(o.GPU), args: arguments(o.Problem)}
-	var err error
+	formula, err := roofline.Assess(s.roofs, formulaWork(o.Problem.Work()))
+	if err != nil {
+		return nil, fmt.Errorf("%s on %s (%s): %w: %w", o.Family.Name, o.GPU.Name, o.GPU.ID, ErrNoRate, err)
+	}
+	s.leastUS = formula.LeastUS()
 	if s.space, err = o.Problem.Space(o.GPU); err != nil {
 		return nil, err
 	}
@@ -97,6 +103,14 @@ func (s *session) lower(c space.Config) (*program, error) {
 		return nil, err
 	}
 	return &program{compiled, plan}, nil
+}
+
+// formulaWork is the least that any kernel does for a problem, in one launch.
+func formulaWork(w family.Work) roofline.Work {
+	return roofline.Work{
+		Operations: []roofline.Operations{{Math: w.Math, Count: roofline.Formula(w.FLOPs)}},
+		HBMBytes:   roofline.Formula(w.Bytes), MUFU: roofline.Formula(w.Exp2), Launches: roofline.Formula(1),
+	}
 }
 
 // recordOnce records an evaluation unless the store has its key.

@@ -77,6 +77,9 @@ type Failures struct {
 // ErrNothing says that not one configuration could be predicted.
 var ErrNothing = errors.New("no configuration is left")
 
+// ErrNoRate says that the GPU's rates are not known, so that no time can be predicted.
+var ErrNoRate = errors.New("nothing can be predicted")
+
 // Run tunes. A cancelled run leaves the store whole and returns the context's error;
 // the same run started again goes on from there. Configurations that a check found wrong
 // are no error: the result names them, apart from the best.

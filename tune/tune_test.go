@@ -23,6 +23,7 @@ import (
 	"github.com/kgen-dev/kgen/kernels"
 	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/kernels/space"
+	"github.com/kgen-dev/kgen/roofline"
 	"github.com/kgen-dev/kgen/tune/store"
 )
 
@@ -122,6 +123,12 @@ func TestRunWithoutACompiler(t *testing.T) {
 	require.NotEmpty(t, r.Notes)
 	require.Greater(t, r.Space.Total, r.Space.Valid)
 	require.Len(t, r.Best, 3)
+	w := o.Problem.Work() // what wastes traffic does not raise the score
+	least, err := roofline.Assess(roofline.DeviceRoofs(o.GPU), roofline.Work{
+		Operations: []roofline.Operations{{Math: w.Math, Count: roofline.Formula(w.FLOPs)}},
+		HBMBytes:   roofline.Formula(w.Bytes), Launches: roofline.Formula(1),
+	})
+	require.NoError(t, err)
 	for i, b := range r.Best {
 		require.True(t, b.Verified, "%s: %s", b.Config, b.Fault)
 		require.Equal(t, bench.Predicted, b.Provenance)
@@ -129,7 +136,7 @@ func TestRunWithoutACompiler(t *testing.T) {
 		require.Positive(t, b.SharedBytes)
 		require.Positive(t, b.CTAsPerSM)
 		require.InEpsilon(t, 2*260*264*200/b.TimeUS/1e6, b.TFLOPS, 1e-9)
-		require.InEpsilon(t, b.Limits[b.Limit]/b.TimeUS, b.Score, 1e-9)
+		require.InEpsilon(t, least.LeastUS()/b.TimeUS, b.Score, 1e-9)
 		for _, us := range b.Limits {
 			require.LessOrEqual(t, us, b.Limits[b.Limit])
 			require.Less(t, us, b.TimeUS)
@@ -148,6 +155,19 @@ func TestRunWithoutACompiler(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(o.Dir, ".new-*"))
 	require.NoError(t, err)
 	require.Empty(t, left)
+}
+
+// A GPU without rates is refused as such, before any configuration.
+func TestGPUWithoutRates(t *testing.T) {
+	o := testOptions(t, t.TempDir())
+	gpu, err := target.Lookup("gb10")
+	require.NoError(t, err)
+	o.GPU = gpu
+	_, err = Run(context.Background(), o)
+	require.ErrorIs(t, err, ErrNoRate)
+	require.ErrorContains(t, err, gpu.Name)
+	require.NotContains(t, err.Error(), "configuration")
+	require.Empty(t, evaluations(t, o.Store))
 }
 
 // The result prints as one object with the keys that others rely on.
