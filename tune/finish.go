@@ -145,6 +145,11 @@ func (s *session) plot(found []finding, best int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if l := s.result.Library; l != nil {
+		if err := figure.Measured(l.Framework, l.US, entries[best].Verdict.Assessment); err != nil {
+			return nil, err
+		}
+	}
 	scene, err := figure.Scene()
 	if err != nil {
 		return nil, err
