@@ -19,10 +19,10 @@ import (
 // compileDeadline bounds the compilation of one configuration.
 const compileDeadline = 2 * time.Minute
 
-// mostSpill is how many bytes a thread may spill and reload before a configuration is
+// MostSpill is how many bytes a thread may spill and reload before a configuration is
 // dropped: a few registers kept aside cost little, a tile that does not fit costs more
 // than any model of ours knows.
-const mostSpill = 512
+const MostSpill = 512
 
 // finding is a configuration with its time.
 type finding struct {
@@ -85,6 +85,13 @@ func (s *session) one(ctx context.Context, c candidate) (f *finding, counts bool
 	s.step(func(p *Progress) {
 		if e.Cubin != "" {
 			p.Compiled++
+			switch {
+			case f != nil:
+			case e.SpillBytes > MostSpill:
+				s.result.Dropped.Spilled++
+			default:
+				s.result.Dropped.Unfit++
+			}
 		}
 		if f != nil && f.outcome == "" && (p.Best == nil || e.TimeUS < p.Best.TimeUS) {
 			best := s.best(f)
@@ -160,8 +167,8 @@ func (s *session) fresh(ctx context.Context, c space.Config, p *program, src sou
 		return e, fmt.Errorf("configuration %q: %w", c, err)
 	}
 	s.describe(&e, prediction, taken)
-	if e.SpillBytes > mostSpill {
-		return dropped(e, store.Resources, fmt.Errorf("%d bytes of spills a thread: want at most %d", e.SpillBytes, mostSpill)), nil
+	if e.SpillBytes > MostSpill {
+		return dropped(e, store.Resources, fmt.Errorf("%d bytes of spills a thread: want at most %d", e.SpillBytes, MostSpill)), nil
 	}
 	a, err := roofline.Assess(s.roofs, s.work(prediction.Work))
 	if err != nil {
@@ -238,7 +245,7 @@ func (s *session) best(f *finding) Best {
 	b := Best{
 		Config: f.config, TimeUS: e.TimeUS, TFLOPS: s.Problem.Work().FLOPs / e.TimeUS / 1e6,
 		Registers: e.Registers, SharedBytes: e.SharedBytes, SpillBytes: e.SpillBytes, CTAsPerSM: e.CTAsPerSM,
-		Verified: e.Verified, Provenance: e.Provenance, Fault: f.fault, Limits: Limits{},
+		Verified: e.Verified, Provenance: e.Provenance, Estimated: e.Registers == 0, Fault: f.fault, Limits: Limits{},
 	}
 	for _, u := range roofline.Units() {
 		us, ok := e.Limits[string(u)]

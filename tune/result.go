@@ -1,6 +1,8 @@
 package tune
 
 import (
+	"encoding/json"
+
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/kernels/space"
@@ -31,6 +33,7 @@ type Result struct {
 	Library   *measured.Time `json:"-"` // behind LibraryUS, with its note
 	Removed   space.Counts   `json:"-"` // which constraint removed how many
 	Failures  []Failures     `json:"-"` // behind Failed
+	Dropped   Dropped        `json:"-"` // of Failed, those that are among Compiled
 	Toolchain string         `json:"-"` // what compiled, or why nothing did
 	Notes     []string       `json:"-"` // what a reader must know, a sentence each
 }
@@ -40,6 +43,12 @@ type Wrong struct {
 	Config  space.Config  `json:"config"`
 	Outcome store.Outcome `json:"outcome"`
 	Fault   string        `json:"fault"`
+}
+
+// Dropped counts configurations that were compiled and then not taken.
+type Dropped struct {
+	Spilled int // more than MostSpill
+	Unfit   int // no SM holds a block
 }
 
 // Space is the size of the search space.
@@ -53,17 +62,34 @@ type Best struct {
 	Config      space.Config     `json:"config"`
 	TimeUS      float64          `json:"time_us"`
 	TFLOPS      float64          `json:"tflops"`
-	Score       float64          `json:"score"`  // least possible time of the problem, by formula / time
-	Limit       roofline.Unit    `json:"limit"`  // the unit that binds this configuration: the largest of Limits
-	Limits      Limits           `json:"limits"` // each unit's time for this configuration's work
-	Registers   int              `json:"registers"`
+	Score       float64          `json:"score"`     // least possible time of the problem, by formula / time
+	Limit       roofline.Unit    `json:"limit"`     // the unit that binds this configuration: the largest of Limits
+	Limits      Limits           `json:"limits"`    // each unit's time for this configuration's work
+	Registers   int              `json:"registers"` // 0: nothing compiled it; null in JSON, and so are the spills
 	SharedBytes int              `json:"shared_bytes"`
 	SpillBytes  int              `json:"spill_bytes"`
 	CTAsPerSM   int              `json:"ctas_per_sm"`
 	Verified    bool             `json:"verified"`
 	Provenance  bench.Provenance `json:"provenance"` // of the time
 
+	// Estimated says that CTAsPerSM and TimeUS follow from an estimate of the registers.
+	Estimated bool `json:"estimated,omitempty"`
+
 	Fault string `json:"-"` // why it could not be checked; empty if Verified
+}
+
+// MarshalJSON writes null for what only a compiler knows where there was none.
+func (b Best) MarshalJSON() ([]byte, error) {
+	type plain Best
+	out := struct {
+		plain
+		Registers  *int `json:"registers"`
+		SpillBytes *int `json:"spill_bytes"`
+	}{plain: plain(b)}
+	if b.Registers > 0 {
+		out.Registers, out.SpillBytes = &b.Registers, &b.SpillBytes
+	}
+	return json.Marshal(out)
 }
 
 // Limits are times in microseconds by unit.
@@ -76,4 +102,21 @@ type Artifacts struct {
 	Cubin    string `json:"cubin"`
 	Roofline string `json:"roofline"` // SVG
 	Store    string `json:"store"`
+}
+
+// MarshalJSON writes null where there is no file.
+func (a Artifacts) MarshalJSON() ([]byte, error) {
+	path := func(s string) *string {
+		if s == "" {
+			return nil
+		}
+		return &s
+	}
+	return json.Marshal(struct {
+		CUDA     *string `json:"cuda"`
+		PTX      *string `json:"ptx"`
+		Cubin    *string `json:"cubin"`
+		Roofline *string `json:"roofline"`
+		Store    *string `json:"store"`
+	}{path(a.CUDA), path(a.PTX), path(a.Cubin), path(a.Roofline), path(a.Store)})
 }

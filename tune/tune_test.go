@@ -182,8 +182,12 @@ func TestResultAsJSON(t *testing.T) {
 	require.ElementsMatch(t, []string{"cuda", "ptx", "cubin", "roofline", "store"}, keys(m["artifacts"]))
 	best := m["best"].([]any)[0]
 	require.ElementsMatch(t, []string{"config", "time_us", "tflops", "score", "limit", "limits", "registers", "shared_bytes", "spill_bytes",
-		"ctas_per_sm", "verified", "provenance"}, keys(best))
+		"ctas_per_sm", "verified", "provenance", "estimated"}, keys(best))
 	require.Equal(t, "predicted", best.(map[string]any)["provenance"])
+	require.Nil(t, best.(map[string]any)["registers"])
+	require.Nil(t, best.(map[string]any)["spill_bytes"])
+	require.Equal(t, true, best.(map[string]any)["estimated"])
+	require.Nil(t, m["artifacts"].(map[string]any)["cubin"])
 	require.Nil(t, m["library_us"])
 	require.Equal(t, 260.0, m["problem"].(map[string]any)["m"])
 }

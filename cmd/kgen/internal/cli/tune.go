@@ -160,7 +160,7 @@ func (a *app) printResult(j *job, r *tune.Result) error {
 	}
 	fmt.Fprintf(a.out, "%s (%s) on %s\n", r.Kernel, r.Problem, j.gpu.Name)
 	fmt.Fprintf(a.out, "space     %s\n", r.Removed)
-	fmt.Fprintf(a.out, "compiled  %d%s; %d failed%s\n\n", r.Compiled, parenthesised(r.Toolchain), r.Failed, failures(r.Failures))
+	fmt.Fprintf(a.out, "compiled  %d%s%s%s\n\n", r.Compiled, parenthesised(r.Toolchain), droppedText(r.Dropped), failures(r))
 	if err := a.printBest(r.Best); err != nil {
 		return err
 	}
@@ -193,12 +193,39 @@ func parenthesised(text string) string {
 	return " (" + text + ")"
 }
 
-func failures(all []tune.Failures) string {
-	var parts []string
-	for _, f := range all {
-		parts = append(parts, fmt.Sprintf("%s %d", f.Outcome, f.Count))
+// droppedText says how many of the compiled configurations were not taken, and why.
+func droppedText(d tune.Dropped) string {
+	var why []string
+	if d.Spilled > 0 {
+		why = append(why, fmt.Sprintf("%d spill more than %d bytes a thread", d.Spilled, tune.MostSpill))
 	}
-	return parenthesised(strings.Join(parts, ", "))
+	if d.Unfit > 0 {
+		why = append(why, fmt.Sprintf("%d do not fit an SM", d.Unfit))
+	}
+	if len(why) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d of them dropped: %s", d.Spilled+d.Unfit, strings.Join(why, ", "))
+}
+
+// failures counts what came to nothing without or after being compiled and taken.
+func failures(r *tune.Result) string {
+	var parts []string
+	n := 0
+	for _, f := range r.Failures {
+		count := f.Count
+		if f.Outcome == store.Resources {
+			count -= r.Dropped.Spilled + r.Dropped.Unfit
+		}
+		if count > 0 {
+			n += count
+			parts = append(parts, fmt.Sprintf("%s %d", f.Outcome, count))
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d failed%s", n, parenthesised(strings.Join(parts, ", ")))
 }
 
 // printBest prints the best configurations as a table: the tile, which are the
@@ -212,22 +239,25 @@ func (a *app) printBest(best []tune.Best) error {
 	decimals := rateDecimals(best)
 	fmt.Fprintf(w, "TILE %s\t%s\tREGISTERS\tSHARED B\tSPILLS B\tCTAS/SM\tTIME\t\tTFLOP/S\tSCORE\tLIMIT\tVERIFIED\n", strings.Join(tile, "x"), strings.ToUpper(strings.Join(others, "\t")))
 	for _, b := range best {
-		verified, registers, spills := "no", "?", "?" // nothing compiled
+		verified, registers, spills, ctas := "no", "?", "?", strconv.Itoa(b.CTAsPerSM) // nothing compiled
 		if b.Verified {
 			verified = "yes"
+		}
+		if b.Estimated {
+			ctas = "~" + ctas
 		}
 		if b.Registers > 0 {
 			registers, spills = strconv.Itoa(b.Registers), strconv.Itoa(b.SpillBytes)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%d\t%.1f us\t%s\t%.*f\t%.2f\t%s\t%s\n", values(b.Config, tile, "x"), values(b.Config, others, "\t"),
-			registers, b.SharedBytes, spills, b.CTAsPerSM, b.TimeUS, b.Provenance, decimals, b.TFLOPS, b.Score, b.Limit, verified)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%.1f us\t%s\t%.*f\t%.2f\t%s\t%s\n", values(b.Config, tile, "x"), values(b.Config, others, "\t"),
+			registers, b.SharedBytes, spills, ctas, b.TimeUS, b.Provenance, decimals, b.TFLOPS, b.Score, b.Limit, verified)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.out, `
 TFLOP/S, SCORE and LIMIT are %s like TIME; SCORE is the least possible time over TIME.
-REGISTERS, SHARED and SPILLS are the compiled kernel's, CTAS/SM by formula.
+REGISTERS, SHARED and SPILLS are the compiled kernel's, CTAS/SM by formula (~: with an estimate of the registers).
 `, best[0].Provenance)
 	return nil
 }

@@ -25,7 +25,7 @@ func tuned() *tune.Result {
 	return &tune.Result{
 		Kernel: "gemm", GPU: "a100-sxm4-80", Problem: family.Settings{{Name: "m", Value: "4096"}, {Name: "dtype", Value: "bf16"}},
 		Space: tune.Space{Total: 18, Valid: 12}, Removed: space.Counts{Total: 18, Valid: 12, Removed: []space.Removed{{Constraint: "shared", Count: 6}}},
-		Compiled: 11, Failed: 1, Failures: []tune.Failures{{Outcome: store.Resources, Count: 1}}, Toolchain: "NVRTC 13.0",
+		Compiled: 11, Failed: 1, Failures: []tune.Failures{{Outcome: store.Resources, Count: 1}}, Dropped: tune.Dropped{Spilled: 1}, Toolchain: "NVRTC 13.0",
 		Best: []tune.Best{
 			{
 				Config: space.Of("BM", 128, "BN", 256, "BK", 32, "warps", 8, "stages", 3), TimeUS: 610.25, TFLOPS: 225.2, Score: 0.722,
@@ -44,14 +44,14 @@ func tuned() *tune.Result {
 
 const tunedText = `gemm (m=4096 dtype=bf16) on NVIDIA A100 SXM4 80GB
 space     12 of 18 valid; shared removed 6
-compiled  11 (NVRTC 13.0); 1 failed (resources 1)
+compiled  11 (NVRTC 13.0), 1 of them dropped: 1 spill more than 512 bytes a thread
 
 TILE BMxBNxBK  WARPS  STAGES  REGISTERS  SHARED B  SPILLS B  CTAS/SM  TIME                  TFLOP/S  SCORE  LIMIT   VERIFIED
 128x256x32     8      3       212        73728     0         1        610.2 us   predicted  225.2    0.72   tensor  yes
 64x64x32       4      4       96         32768     8         5        1002.0 us  predicted  137.2    0.44   shared  no
 
 TFLOP/S, SCORE and LIMIT are predicted like TIME; SCORE is the least possible time over TIME.
-REGISTERS, SHARED and SPILLS are the compiled kernel's, CTAS/SM by formula.
+REGISTERS, SHARED and SPILLS are the compiled kernel's, CTAS/SM by formula (~: with an estimate of the registers).
 
 library   156 us (vLLM 0.14.0, float16), measured
 note      mma.sync serves.
@@ -84,6 +84,19 @@ func TestPrintTuningWrong(t *testing.T) {
 	require.Contains(t, out.String(), "\nwrong     BM=32 warps=4: c[0 3] is wrong; by 2\n")
 	a.json = true
 	require.Equal(t, exitWrong, exitCode(a.printTuning(j, r)))
+}
+
+// What nobody compiled is not shown as 0, and what follows from an estimate is marked.
+func TestPrintTuningUncompiled(t *testing.T) {
+	var out strings.Builder
+	a := &app{out: &writer{w: &out}, err: io.Discard, log: slog.New(slog.DiscardHandler)}
+	r := tuned()
+	r.Best = r.Best[:1]
+	r.Best[0].Registers, r.Best[0].Estimated = 0, true
+	r.Compiled, r.Dropped = 0, tune.Dropped{}
+	require.NoError(t, a.printTuning(&job{gpu: must(target.Lookup("a100"))}, r))
+	require.Regexp(t, `128x256x32 +8 +3 +\? +73728 +\? +~1 +610\.2 us`, out.String())
+	require.Contains(t, out.String(), "compiled  0 (NVRTC 13.0); 1 failed (resources 1)\n")
 }
 
 // The one JSON object has the fields that scripts rely on.
