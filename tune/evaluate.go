@@ -76,7 +76,7 @@ func (s *session) one(ctx context.Context, c candidate) (f *finding, counts bool
 	if err != nil {
 		return nil, false, err
 	}
-	if e.Outcome == store.Correct {
+	if e.Outcome.Timed() {
 		f = &finding{config: c.config, index: c.index, eval: e, fault: wrong.Error, outcome: wrong.Outcome}
 	} else {
 		s.fail(e.Outcome)
@@ -122,7 +122,7 @@ func (s *session) known(ctx context.Context, c candidate) (e, wrong store.Evalua
 		return e, wrong, err
 	}
 	e.Key, e.Run = key, s.run.ID
-	if found && e.Outcome == store.Correct {
+	if found && e.Outcome.Timed() {
 		return e, old, nil
 	}
 	return e, wrong, s.Store.Record(e)
@@ -174,7 +174,8 @@ func (s *session) fresh(ctx context.Context, c space.Config, p *program, src sou
 	if err != nil {
 		return e, fmt.Errorf("configuration %q: %w", c, err)
 	}
-	e.Outcome, e.TimeUS, e.Provenance, e.Limits = store.Correct, prediction.US, bench.Predicted, a.Limits()
+	e.Outcome, e.TimeUS, e.Provenance, e.Limits = store.Predicted, prediction.US, bench.Predicted, a.Limits()
+	e.Terms = prediction.Parts()
 	return e, nil
 }
 
@@ -245,7 +246,7 @@ func (s *session) best(f *finding) Best {
 	b := Best{
 		Config: f.config, TimeUS: e.TimeUS, TFLOPS: s.Problem.Work().FLOPs / e.TimeUS / 1e6,
 		Registers: e.Registers, SharedBytes: e.SharedBytes, SpillBytes: e.SpillBytes, CTAsPerSM: e.CTAsPerSM,
-		Verified: e.Verified, Provenance: e.Provenance, Estimated: e.Registers == 0, Fault: f.fault, Limits: Limits{},
+		Verified: e.Verified, Provenance: e.Provenance, Estimated: e.Registers == 0, Fault: f.fault, Limits: Limits{}, Terms: e.Terms,
 	}
 	for _, u := range roofline.Units() {
 		us, ok := e.Limits[string(u)]

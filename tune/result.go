@@ -59,12 +59,17 @@ type Space struct {
 
 // Best is one of the best configurations.
 type Best struct {
-	Config      space.Config     `json:"config"`
-	TimeUS      float64          `json:"time_us"`
-	TFLOPS      float64          `json:"tflops"`
-	Score       float64          `json:"score"`     // least possible time of the problem, by formula / time
-	Limit       roofline.Unit    `json:"limit"`     // the unit that binds this configuration: the largest of Limits
-	Limits      Limits           `json:"limits"`    // each unit's time for this configuration's work
+	Config space.Config  `json:"config"`
+	TimeUS float64       `json:"time_us"`
+	TFLOPS float64       `json:"tflops"`
+	Score  float64       `json:"score"`  // least possible time of the problem, by formula / time
+	Limit  roofline.Unit `json:"limit"`  // the unit that binds this configuration: the largest of Limits
+	Limits Limits        `json:"limits"` // each unit's time for this configuration's work
+
+	// Terms add up to TimeUS: the unit that takes longest at the rate that long kernels
+	// hold, or latency; overlap; waves; launch.
+	Terms map[string]float64 `json:"terms"`
+
 	Registers   int              `json:"registers"` // 0: nothing compiled it; null in JSON, and so are the spills
 	SharedBytes int              `json:"shared_bytes"`
 	SpillBytes  int              `json:"spill_bytes"`

@@ -137,6 +137,11 @@ func TestRunWithoutACompiler(t *testing.T) {
 		require.Positive(t, b.CTAsPerSM)
 		require.InEpsilon(t, 2*260*264*200/b.TimeUS/1e6, b.TFLOPS, 1e-9)
 		require.InEpsilon(t, least.LeastUS()/b.TimeUS, b.Score, 1e-9)
+		sum := 0.0
+		for _, us := range b.Terms {
+			sum += us
+		}
+		require.InEpsilon(t, b.TimeUS, sum, 1e-9)
 		for _, us := range b.Limits {
 			require.LessOrEqual(t, us, b.Limits[b.Limit])
 			require.Less(t, us, b.TimeUS)
@@ -170,6 +175,18 @@ func TestGPUWithoutRates(t *testing.T) {
 	require.Empty(t, evaluations(t, o.Store))
 }
 
+// The store tells what was checked from what was only predicted.
+func TestStoreSaysWhatIsPredicted(t *testing.T) {
+	o := testOptions(t, t.TempDir())
+	run(t, o)
+	n := map[store.Outcome]int{}
+	for _, e := range evaluations(t, o.Store) {
+		n[e.Outcome]++
+		require.Equal(t, e.Outcome == store.Correct, e.Verified)
+	}
+	require.Equal(t, map[store.Outcome]int{store.Predicted: 12, store.Correct: 3}, n)
+}
+
 // The result prints as one object with the keys that others rely on.
 func TestResultAsJSON(t *testing.T) {
 	r := run(t, testOptions(t, t.TempDir()))
@@ -182,7 +199,7 @@ func TestResultAsJSON(t *testing.T) {
 	require.ElementsMatch(t, []string{"cuda", "ptx", "cubin", "roofline", "store"}, keys(m["artifacts"]))
 	best := m["best"].([]any)[0]
 	require.ElementsMatch(t, []string{"config", "time_us", "tflops", "score", "limit", "limits", "registers", "shared_bytes", "spill_bytes",
-		"ctas_per_sm", "verified", "provenance", "estimated"}, keys(best))
+		"ctas_per_sm", "verified", "provenance", "estimated", "terms"}, keys(best))
 	require.Equal(t, "predicted", best.(map[string]any)["provenance"])
 	require.Nil(t, best.(map[string]any)["registers"])
 	require.Nil(t, best.(map[string]any)["spill_bytes"])

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kgen-dev/kgen/bench/vm"
 	"github.com/kgen-dev/kgen/kernels/family"
+	"github.com/kgen-dev/kgen/tune/store"
 )
 
 const (
@@ -81,10 +82,12 @@ func (v *verifier) one(ctx context.Context, f *finding) error {
 	var wrong wrongError
 	switch {
 	case err == nil:
-		f.eval.Verified, e.Verified = true, true
+		e.Outcome, e.Verified = store.Correct, true
+		f.eval.Outcome, f.eval.Verified = e.Outcome, true
 	case errors.As(err, &wrong):
 		f.fault, f.outcome = err.Error(), wrong.outcome
 		e.Outcome, e.Error, e.TimeUS, e.Provenance = f.outcome, f.fault, 0, 0
+		e.Terms = nil
 	default:
 		f.fault = "not checked: " + err.Error()
 		v.Log.Warn("a kernel could not be checked", "config", e.Config, "error", err)

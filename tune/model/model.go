@@ -20,7 +20,7 @@ import (
 
 // Version changes whenever a prediction may: predictions of other versions are not
 // compared with this one's.
-const Version = "2"
+const Version = "3"
 
 // The model's constants. They were set once against kernel times that NVIDIA measured
 // (FlashAttention-2's forward pass on A100 and H100, matrix products on both), and are
@@ -77,6 +77,7 @@ type Step struct {
 	Shared    int  // bytes a block, static and dynamic
 	Waves     float64
 	Terms     []Term // what bounds it, each as if it were alone
+	Parts     []Term // of US, which they add up to: the largest of Terms without waves, overlap, waves
 	Unknown   int64  // decisions that depend on data, in the busiest block
 }
 
@@ -88,6 +89,25 @@ type Term struct {
 
 // Latency names the term of a block's own chain of dependences.
 const Latency = "latency"
+
+// The parts of a prediction beside the unit, or latency, that takes longest.
+const (
+	Overlap = "overlap" // units that get in each other's way
+	Waves   = "waves"   // places on SMs that stay empty: uneven blocks, a last wave
+)
+
+// Parts are what the time consists of, with Launch; they add up to US.
+func (p *Prediction) Parts() map[string]float64 {
+	parts, left := map[string]float64{}, p.US
+	for _, s := range p.Steps {
+		for _, t := range s.Parts {
+			parts[t.Name] += t.US
+			left -= t.US
+		}
+	}
+	parts[string(roofline.Launch)] = left
+	return parts
+}
 
 // ErrFit is in the error for a kernel that no SM can hold.
 var ErrFit = codegen.ErrResources
@@ -184,13 +204,8 @@ func (l *launch) predict(g *target.GPU, r Resources, work *roofline.Work) (Step,
 			total[j] += weight[i] * u[j]
 		}
 	}
-	busiest := 0.0
-	for i := range l.classes {
-		busiest = max(busiest, l.classes[i].issue)
-	}
 	us := func(class int32, n int) float64 {
-		latency := l.cycles / g.Clock() * l.classes[class].issue / busiest
-		return units[class].together(float64(n)/sustained, latency)
+		return units[class].together(float64(n)/sustained, l.latency(g, int(class)))
 	}
 	s.US = schedule(g.SMs, resident, blocks, memo(us, len(l.classes), resident))
 	if scale > 1 {
@@ -200,8 +215,36 @@ func (l *launch) predict(g *target.GPU, r Resources, work *roofline.Work) (Step,
 		s.Terms = append(s.Terms, Term{string(name), total[j] / sustained / float64(g.SMs)})
 	}
 	s.Terms = append(s.Terms, Term{Latency, l.cycles / g.Clock() * math.Ceil(s.Waves)})
+	even, chain := 0.0, 0.0 // with every place taken
+	for i := range l.classes {
+		places := weight[i] / float64(slots)
+		even += places * us(int32(i), resident)
+		chain += places * l.latency(g, i)
+	}
+	s.Parts = parts(s.Terms, chain, even, s.US)
 	l.addWork(work, weight, hbm)
 	return s, nil
+}
+
+// latency is how long a block of a class takes alone on an SM, microseconds.
+func (l *launch) latency(g *target.GPU, class int) float64 {
+	busiest := 0.0
+	for i := range l.classes {
+		busiest = max(busiest, l.classes[i].issue)
+	}
+	return l.cycles / g.Clock() * l.classes[class].issue / busiest
+}
+
+// parts splits a time: chain is the blocks' own chains of dependences and even the whole
+// time if every place on the SMs were always taken.
+func parts(terms []Term, chain, even, us float64) []Term {
+	most := Term{Latency, chain}
+	for _, t := range terms {
+		if t.Name != Latency && t.US > most.US {
+			most = t
+		}
+	}
+	return []Term{most, {Overlap, even - most.US}, {Waves, us - even}}
 }
 
 // memo remembers the times of classes under each number of blocks that share an SM.

@@ -161,6 +161,29 @@ func TestHBMTraffic(t *testing.T) {
 	require.InEpsilon(t, 8*(8+16)*strip+matrix, bytes(8, 128, 0), 1e-9)
 }
 
+// The parts of a prediction add up to its time, and each is one.
+func TestPartsAddUp(t *testing.T) {
+	gpu := lookup(t, "h100")
+	for _, f := range kernels.Families() {
+		p := problem(t, f.Name, gpu, nil)
+		b, err := p.Space(gpu)
+		require.NoError(t, err)
+		step, i := b.Count().Valid/6+1, int64(0)
+		for c := range b.All() {
+			if i++; i%step != 0 {
+				continue
+			}
+			pr := predict(t, p, c, gpu, nil)
+			sum := 0.0
+			for name, us := range pr.Parts() {
+				require.GreaterOrEqual(t, us, -1e-6*pr.US, "%s %s: %s", f.Name, c, name)
+				sum += us
+			}
+			require.InEpsilon(t, pr.US, sum, 1e-9)
+		}
+	}
+}
+
 // TestTrafficIsAtLeastTheFormulas: a kernel moves every byte once at least, whichever
 // the order of its blocks.
 func TestTrafficIsAtLeastTheFormulas(t *testing.T) {

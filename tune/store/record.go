@@ -39,7 +39,8 @@ type Outcome string
 
 // The outcomes.
 const (
-	Correct     Outcome = "correct"     // ran or was predicted, and nothing was found wrong
+	Correct     Outcome = "correct"     // ran or was checked, and nothing was found wrong
+	Predicted   Outcome = "predicted"   // its time was predicted; nobody has checked it
 	Compile     Outcome = "compile"     // the compiler refused it
 	Runtime     Outcome = "runtime"     // it could not be launched or faulted
 	Correctness Outcome = "correctness" // a wrong result
@@ -47,6 +48,9 @@ const (
 	Constraints Outcome = "constraints" // the space forbids it
 	Resources   Outcome = "resources"   // it does not fit the GPU, or spills
 )
+
+// Timed tells whether an evaluation that ended so has a time.
+func (o Outcome) Timed() bool { return o == Correct || o == Predicted }
 
 // Evaluation is what became of one configuration.
 type Evaluation struct {
@@ -57,16 +61,17 @@ type Evaluation struct {
 	Program string // hash of what was generated
 	Config  string // canonical text of the configuration
 	Outcome Outcome
-	Error   string // empty if and only if Correct
+	Error   string // empty if and only if Timed
 
 	Registers   int
 	SharedBytes int
 	SpillBytes  int
 	CTAsPerSM   int
 
-	TimeUS     float64            // microseconds; 0 unless Correct
+	TimeUS     float64            // microseconds; 0 unless Timed
 	Provenance bench.Provenance   // of TimeUS
 	Limits     map[string]float64 // unit to microseconds
+	Terms      map[string]float64 // name to microseconds, which add up to TimeUS
 	Cubin      string             // hash, empty if none was made
 	Verified   bool               // its results were checked
 }
@@ -142,7 +147,10 @@ func (s *Store) Begin(r Run) (*Run, error) {
 
 func (e *Evaluation) check() error {
 	switch e.Outcome {
-	case Correct:
+	case Correct, Predicted:
+		if e.Outcome == Predicted && (e.Verified || e.Provenance != bench.Predicted) {
+			return fmt.Errorf("evaluation of %q: predicted, yet verified or with a time that is %s", e.Config, e.Provenance)
+		}
 		if !(e.TimeUS > 0) || math.IsInf(e.TimeUS, 0) {
 			return fmt.Errorf("evaluation of %q: time of %g us: want a finite number above 0", e.Config, e.TimeUS)
 		}
@@ -150,14 +158,14 @@ func (e *Evaluation) check() error {
 			return fmt.Errorf("evaluation of %q: a time is measured or predicted, not %s", e.Config, e.Provenance)
 		}
 		if e.Error != "" {
-			return fmt.Errorf("evaluation of %q: correct, yet with the error %q", e.Config, e.Error)
+			return fmt.Errorf("evaluation of %q: %s, yet with the error %q", e.Config, e.Outcome, e.Error)
 		}
 	case Compile, Runtime, Correctness, Timeout, Constraints, Resources:
 		if e.Error == "" || e.TimeUS != 0 {
 			return fmt.Errorf("evaluation of %q: %s needs an error text and has no time", e.Config, e.Outcome)
 		}
 	default:
-		return fmt.Errorf("evaluation of %q: outcome %q: want correct, compile, runtime, correctness, timeout, constraints or resources", e.Config, e.Outcome)
+		return fmt.Errorf("evaluation of %q: outcome %q: want correct, predicted, compile, runtime, correctness, timeout, constraints or resources", e.Config, e.Outcome)
 	}
 	if e.Config == "" || e.Run == 0 || e.Key == (Key{}) {
 		return errors.New("evaluation without a configuration, a run or a key")
@@ -171,7 +179,7 @@ func (e *Evaluation) check() error {
 }
 
 // columns of evaluations after id, in the order of Record and scan.
-const columns = `run, at, key, program, config, outcome, error, registers, shared_bytes, spill_bytes, ctas_per_sm, time_us, provenance, limits, cubin, verified`
+const columns = `run, at, key, program, config, outcome, error, registers, shared_bytes, spill_bytes, ctas_per_sm, time_us, provenance, limits, cubin, verified, terms`
 
 // Record appends an evaluation; it is safe on disk from other processes' kills
 // when Record returns. A later evaluation of the same key, say after a check,
@@ -183,27 +191,37 @@ func (s *Store) Record(e Evaluation) error {
 	if e.At.IsZero() {
 		e.At = time.Now()
 	}
-	var us, provenance, limits any
-	if e.Outcome == Correct {
+	var us, provenance any
+	if e.Outcome.Timed() {
 		us, provenance = e.TimeUS, e.Provenance.String()
 	}
-	if len(e.Limits) > 0 {
-		text, err := json.Marshal(e.Limits)
-		if err != nil {
-			return fmt.Errorf("evaluation of %q: limits: %w", e.Config, err)
-		}
-		limits = string(text)
+	limits, err := times(e.Limits)
+	if err != nil {
+		return fmt.Errorf("evaluation of %q: limits: %w", e.Config, err)
 	}
-	st, err := s.statement(`INSERT INTO evaluations (` + columns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+	terms, err := times(e.Terms)
+	if err != nil {
+		return fmt.Errorf("evaluation of %q: terms: %w", e.Config, err)
+	}
+	st, err := s.statement(`INSERT INTO evaluations (` + columns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 	if err != nil {
 		return err
 	}
 	_, err = st.Exec(e.Run, e.At.UnixMilli(), e.Key[:], e.Program, e.Config, string(e.Outcome), e.Error,
-		e.Registers, e.SharedBytes, e.SpillBytes, e.CTAsPerSM, us, provenance, limits, e.Cubin, e.Verified)
+		e.Registers, e.SharedBytes, e.SpillBytes, e.CTAsPerSM, us, provenance, limits, e.Cubin, e.Verified, terms)
 	if err != nil {
 		return explain(s.path, err)
 	}
 	return nil
+}
+
+// times is microseconds by name as the store keeps them, null for none.
+func times(m map[string]float64) (any, error) {
+	if len(m) == 0 {
+		return nil, nil
+	}
+	text, err := json.Marshal(m)
+	return string(text), err
 }
 
 // Lookup returns the newest evaluation of a key, whichever run made it; false
@@ -216,7 +234,7 @@ func (s *Store) Lookup(k Key) (Evaluation, bool, error) {
 	return found[0], true, nil
 }
 
-// Best returns the n fastest correct evaluations made under the run's problem,
+// Best returns the n fastest correct or predicted evaluations made under the run's problem,
 // GPU, types, compiler, cost model and policy, by whichever run, fastest first.
 // Of each key the newest evaluation counts.
 func (s *Store) Best(r *Run, n int) ([]Evaluation, error) {
@@ -225,7 +243,7 @@ func (s *Store) Best(r *Run, n int) ([]Evaluation, error) {
 		return nil, err
 	}
 	return s.query(`SELECT id, `+columns+` FROM evaluations e
-		WHERE outcome = 'correct'
+		WHERE outcome IN ('correct', 'predicted')
 		AND run IN (SELECT id FROM runs WHERE family = ? AND gpu = ? AND problem = ? AND driver = ? AND types = ? AND policy = ? AND compiler = ? AND cost_model = ?)
 		AND id = (SELECT max(id) FROM evaluations WHERE key = e.key)
 		ORDER BY time_us, id LIMIT ?`,
@@ -268,9 +286,10 @@ func scan(rows *sql.Rows) (Evaluation, error) {
 		key                []byte
 		us                 sql.NullFloat64
 		provenance, limits sql.NullString
+		terms              sql.NullString
 	)
 	err := rows.Scan(&e.ID, &e.Run, &at, &key, &e.Program, &e.Config, &e.Outcome, &e.Error,
-		&e.Registers, &e.SharedBytes, &e.SpillBytes, &e.CTAsPerSM, &us, &provenance, &limits, &e.Cubin, &e.Verified)
+		&e.Registers, &e.SharedBytes, &e.SpillBytes, &e.CTAsPerSM, &us, &provenance, &limits, &e.Cubin, &e.Verified, &terms)
 	if err != nil {
 		return e, err
 	}
@@ -288,6 +307,11 @@ func scan(rows *sql.Rows) (Evaluation, error) {
 	if limits.Valid {
 		if err := json.Unmarshal([]byte(limits.String), &e.Limits); err != nil {
 			return e, fmt.Errorf("%w: evaluation %d: limits: %w", ErrDamaged, e.ID, err)
+		}
+	}
+	if terms.Valid {
+		if err := json.Unmarshal([]byte(terms.String), &e.Terms); err != nil {
+			return e, fmt.Errorf("%w: evaluation %d: terms: %w", ErrDamaged, e.ID, err)
 		}
 	}
 	return e, nil

@@ -45,4 +45,36 @@ var migrations = []string{
 	) STRICT;
 	CREATE INDEX evaluations_key ON evaluations (key, id);
 	CREATE INDEX evaluations_run ON evaluations (run);`,
+
+	// What was only predicted is called so, and the time's terms are kept.
+	`ALTER TABLE evaluations RENAME TO evaluations_1;
+	DROP INDEX evaluations_key;
+	DROP INDEX evaluations_run;
+	CREATE TABLE evaluations (
+		id           INTEGER PRIMARY KEY,
+		run          INTEGER NOT NULL REFERENCES runs (id),
+		at           INTEGER NOT NULL,           -- milliseconds since 1970
+		key          BLOB    NOT NULL,
+		program      TEXT    NOT NULL,
+		config       TEXT    NOT NULL,
+		outcome      TEXT    NOT NULL CHECK (outcome IN
+			('correct', 'predicted', 'compile', 'runtime', 'correctness', 'timeout', 'constraints', 'resources')),
+		error        TEXT    NOT NULL,
+		registers    INTEGER NOT NULL,           -- 0: not known, and so are the spills
+		shared_bytes INTEGER NOT NULL,
+		spill_bytes  INTEGER NOT NULL,
+		ctas_per_sm  INTEGER NOT NULL,
+		time_us      REAL,                       -- null unless correct or predicted
+		provenance   TEXT,
+		limits       TEXT,                       -- JSON: unit to microseconds
+		cubin        TEXT    NOT NULL,
+		verified     INTEGER NOT NULL,
+		terms        TEXT                        -- JSON: name to microseconds, which add up to time_us
+	) STRICT;
+	INSERT INTO evaluations SELECT id, run, at, key, program, config,
+		CASE WHEN outcome = 'correct' AND verified = 0 AND provenance = 'predicted' THEN 'predicted' ELSE outcome END,
+		error, registers, shared_bytes, spill_bytes, ctas_per_sm, time_us, provenance, limits, cubin, verified, NULL FROM evaluations_1;
+	DROP TABLE evaluations_1;
+	CREATE INDEX evaluations_key ON evaluations (key, id);
+	CREATE INDEX evaluations_run ON evaluations (run);`,
 }

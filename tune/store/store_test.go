@@ -45,7 +45,7 @@ func correct(r *Run, i int) Evaluation {
 	return Evaluation{
 		Run: r.ID, Key: r.Key("program", config), Program: "program", Config: config, Outcome: Correct,
 		Registers: 168, SharedBytes: 65536, SpillBytes: 4, CTAsPerSM: 2, TimeUS: 1000.5 + float64(i), Provenance: bench.Predicted,
-		Limits: map[string]float64{"HBM": 100.25, "tensor": 555.7, "MUFU": 0}, Cubin: "c0ffee", Verified: i%2 == 0,
+		Limits: map[string]float64{"HBM": 100.25, "tensor": 555.7, "MUFU": 0}, Terms: map[string]float64{"tensor": 1000.5, "waves": float64(i)}, Cubin: "c0ffee", Verified: i%2 == 0,
 	}
 }
 
@@ -314,7 +314,7 @@ func TestMigration(t *testing.T) {
 	_, err = Open(path)
 	require.ErrorIs(t, err, ErrNewer)
 	require.ErrorContains(t, err, path)
-	require.ErrorContains(t, err, "schema version 2")
+	require.ErrorContains(t, err, fmt.Sprintf("schema version %d", len(next)))
 	after, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, before, after)
@@ -323,7 +323,7 @@ func TestMigration(t *testing.T) {
 	// A step that fails changes nothing.
 	broken := append(append([]string(nil), next...), `CREATE TABLE later (x); CREATE TABLE runs (x)`)
 	_, err = open(path, broken)
-	require.ErrorContains(t, err, "schema version 3")
+	require.ErrorContains(t, err, fmt.Sprintf("schema version %d", len(next)+1))
 	s, err = open(path, next)
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
@@ -357,5 +357,31 @@ func BenchmarkLookup(b *testing.B) {
 		if _, ok, err := s.Lookup(correct(r, i%5000).Key); err != nil || !ok {
 			b.Fatal(ok, err)
 		}
+	}
+}
+
+// A store of version 1 called correct what was only predicted.
+func TestOldPredictionsAreNamed(t *testing.T) {
+	path := tempPath(t)
+	s, err := open(path, migrations[:1])
+	require.NoError(t, err)
+	r := mustBegin(t, s, standard)
+	for i, row := range []struct {
+		provenance string
+		verified   bool
+	}{{"predicted", false}, {"predicted", true}, {"measured", false}} {
+		_, err := s.db.Exec(`INSERT INTO evaluations VALUES (?, ?, 0, ?, 'p', 'BM=64', 'correct', '', 1, 2, 3, 4, 5.5, ?, '{"HBM":1}', 'c', ?)`,
+			i+1, r.ID, make([]byte, 32), row.provenance, row.verified)
+		require.NoError(t, err)
+	}
+	require.NoError(t, s.Close())
+	s = mustOpen(t, path)
+	all, err := s.Evaluations(r.ID)
+	require.NoError(t, err)
+	require.Len(t, all, 3)
+	for i, want := range []Outcome{Predicted, Correct, Correct} {
+		require.Equal(t, want, all[i].Outcome)
+		require.Equal(t, 5.5, all[i].TimeUS)
+		require.Equal(t, int64(i+1), all[i].ID)
 	}
 }

@@ -115,7 +115,7 @@ func TestPrintTuningJSON(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{"kernel", "gpu", "problem", "space", "compiled", "failed", "best", "library_us", "artifacts"}, keys(got))
 	require.ElementsMatch(t, []string{
-		"config", "time_us", "tflops", "score", "limit", "limits", "registers", "shared_bytes", "spill_bytes", "ctas_per_sm", "verified", "provenance",
+		"config", "time_us", "tflops", "score", "limit", "limits", "registers", "shared_bytes", "spill_bytes", "ctas_per_sm", "verified", "provenance", "terms",
 	}, keys(got["best"].([]any)[0]))
 	require.ElementsMatch(t, []string{"cuda", "ptx", "cubin", "roofline", "store"}, keys(got["artifacts"]))
 	require.InDelta(t, 156.0, got["library_us"], 0)
