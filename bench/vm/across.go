@@ -399,7 +399,7 @@ func (b *block) hold(w *warp, in *inst, lane int, from uint32, use string) bool 
 	one.most = 1
 	saved := b.faults
 	b.faults = one
-	w.reportUndefined(in, w.source(in), lane, from, use)
+	w.reportUndefined(w.source(in), lane, from, use)
 	made := b.faults
 	b.faults = saved
 	if len(made.list) == 0 {

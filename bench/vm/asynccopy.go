@@ -45,9 +45,7 @@ type inFlight struct {
 }
 
 func (a *asyncCopies) reset() {
-	for _, c := range a.open {
-		a.free = append(a.free, c)
-	}
+	a.free = append(a.free, a.open...)
 	for _, g := range a.groups {
 		a.free = append(a.free, g.copies...)
 	}
@@ -126,7 +124,7 @@ func (d *decoder) asyncCopy() {
 		d.refuse("copies of %d bytes: want 4, 8 or 16", size)
 	}
 	op.dst.size, op.src.size = int(size), int(size)
-	if len(ops) > 3 && !(policy && len(ops) == 4) {
+	if len(ops) > 3 && (!policy || len(ops) > 4) {
 		o := &ops[3]
 		if o.Kind == ptx.OpReg && d.values[d.register(o)].k == classPred {
 			op.neg = d.predicate(in, &op.ignore, o)
@@ -150,7 +148,7 @@ func asyncCopy(w *warp, in *inst) {
 	w.addresses(&op.dst, &c.dst)
 	w.addresses(&op.src, &c.src)
 	size := op.dst.size
-	good := w.sharedOffsets(in, &c.dst, size, "shared")
+	good := w.sharedOffsets(in, &c.dst, size)
 	saved := w.mask
 	w.mask = good
 	good = w.aligned(in, &c.src, size, "global")
@@ -260,7 +258,7 @@ func (w *warp) readGlobal(c *inFlight, lane int, dst []byte) {
 func (w *warp) copyUndefined(c *inFlight, lane, n int) {
 	from := w.b.addOrigin(origin{class: bench.UninitialisedGlobalRead, src: c.from, space: ptx.SpaceGlobal, addr: c.src[lane], size: n, warp: w.index, lane: lane})
 	al := w.b.l.dev.mem.find(c.src[lane])
-	for i := 0; i < n; i++ {
+	for i := range n {
 		bits := uint64(0)
 		if p := w.pageOf(c.src[lane] + uint64(i)); p != nil {
 			bits = p.undefinedBytes(int((c.src[lane]+uint64(i))&shadowMask), 1)
@@ -281,7 +279,7 @@ func (w *warp) pageOf(addr uint64) *page {
 	return w.b.race.pages.find(addr >> shadowBits)
 }
 
-func commitGroup(w *warp, in *inst) { w.commit(w.mask) }
+func commitGroup(w *warp, _ *inst) { w.commit(w.mask) }
 
 // commit closes the open copies of some lanes into a group.
 func (w *warp) commit(lanes uint32) {
@@ -312,7 +310,7 @@ func (w *warp) commit(lanes uint32) {
 
 func waitGroup(w *warp, in *inst) { w.waitGroups(w.mask, int(in.imm)) }
 
-func waitAll(w *warp, in *inst) {
+func waitAll(w *warp, _ *inst) {
 	w.commit(w.mask)
 	w.waitGroups(w.mask, 0)
 }
@@ -420,7 +418,7 @@ func (b *block) arrive(c *bulkCopy) {
 		return
 	}
 	m.pending--
-	b.settle(m, c.mbar)
+	b.settle(m)
 }
 
 // landFor completes a lane's copy for those who wait at an mbarrier.

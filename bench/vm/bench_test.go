@@ -24,6 +24,7 @@ func floats(n int, f func(i int) float32) []byte {
 
 // matmul launches testdata/tiled_matmul.ptx.
 func matmul(tb testing.TB, opt vm.Options, n int) (run func() *bench.Report, out func() []byte) {
+	tb.Helper()
 	src, err := os.ReadFile("testdata/tiled_matmul.ptx")
 	require.NoError(tb, err)
 	dev, err := vm.New(opt)
@@ -69,13 +70,14 @@ func TestTiledMatmul(t *testing.T) {
 			for k := range n {
 				want += at(row*n+k, 0) * at(k*n+col, 1)
 			}
-			require.Equal(t, float32(want), float(binary.LittleEndian.Uint32(got[4*(row*n+col):])), "%d, %d", row, col)
+			require.Equal(t, math.Float32bits(float32(want)), binary.LittleEndian.Uint32(got[4*(row*n+col):]), "%d, %d", row, col)
 		}
 	}
 }
 
 // benchmarkMatmul reports thread instructions a second on one core.
 func benchmarkMatmul(b *testing.B, checks string) {
+	b.Helper()
 	c, err := vm.ParseChecks(checks)
 	require.NoError(b, err)
 	run, _ := matmul(b, vm.Options{Workers: 1, Checks: c}, 128)
@@ -99,6 +101,7 @@ func BenchmarkScalar(b *testing.B) {
 // launcher loads a case of a 128 x 256 matrix product once and gives what
 // launches its kernel with a longer inner dimension.
 func launcher(tb testing.TB, file string, opt vm.Options, k int) func() *bench.Report {
+	tb.Helper()
 	c, err := bench.ReadCase(file)
 	require.NoError(tb, err)
 	dev, err := vm.New(opt)

@@ -28,10 +28,9 @@ type block struct {
 	within     bool  // its share has begun
 	ran, polls int   // warps that ran in the round, and that only polled
 
-	turn     bool // it may touch what all blocks share
-	wantTurn bool
-	polled   bool // a warp polled what all blocks share since the last turn
-	idle     int  // rounds in which every warp that could run only polled
+	turn   bool // it may touch what all blocks share
+	polled bool // a warp polled what all blocks share since the last turn
+	idle   int  // rounds in which every warp that could run only polled
 
 	faults     faultList
 	tallies    map[*program]*tally
@@ -234,7 +233,7 @@ func (w *warp) slice() stop {
 func firstLane(m uint32) int { return bits.TrailingZeros32(m) & 31 }
 
 // exited settles what an exit of lanes of a warp lets others do.
-func (b *block) exited(w *warp) {
+func (b *block) exited() {
 	for id := range b.bars {
 		if bar := &b.bars[id]; bar.waiting && bar.need == 0 && b.complete(bar) {
 			b.releaseBarrier(uint32(id))

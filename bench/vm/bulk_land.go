@@ -42,7 +42,7 @@ func (w *warp) bulkOf(lane int) *bulkLane {
 }
 
 // bulkCommit closes the open copies of the active lanes into groups.
-func bulkCommit(w *warp, in *inst) {
+func bulkCommit(w *warp, _ *inst) {
 	for l := w.mask; l != 0; l &= l - 1 {
 		if s := w.bulk[firstLane(l)]; s != nil {
 			s.groups = append(s.groups, s.open)
@@ -107,7 +107,7 @@ func (b *block) land(c *bulkCopy) {
 		return
 	}
 	m.bytes -= c.bytes
-	b.settle(m, c.mbar)
+	b.settle(m)
 }
 
 // loadRows brings the data of a load to shared memory.

@@ -172,7 +172,7 @@ func (w *warp) joinAfter(arrived uint32) {
 		}
 		return
 	}
-	if !(w.join != nil && w.join.pc == next && w.join.fr == w.fr && !w.join.call) {
+	if !w.joinsAt(next) {
 		w.join = w.newJoin(next, w.fr, w.mask, w.join)
 	}
 	w.join.arrived |= arrived

@@ -15,27 +15,27 @@ import (
 const foreign = "../../testdata/ptx/foreign"
 
 // cases lists the folders of cases that were made by other compilers.
-func cases(t testing.TB) []string {
-	t.Helper()
+func cases(tb testing.TB) []string {
+	tb.Helper()
 	dir := foreign
 	if d := os.Getenv("KGEN_CASES"); d != "" {
 		dir = d
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*", "case.json"))
-	require.NoError(t, err)
-	require.NotEmpty(t, files, "no cases in %s", dir)
+	require.NoError(tb, err)
+	require.NotEmpty(tb, files, "no cases in %s", dir)
 	return files
 }
 
-func runCase(t testing.TB, file string, opt vm.Options) *bench.Result {
-	t.Helper()
+func runCase(tb testing.TB, file string, opt vm.Options) *bench.Result {
+	tb.Helper()
 	c, err := bench.ReadCase(file)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	dev, err := vm.New(opt)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, dev.Close()) }()
+	require.NoError(tb, err)
+	defer func() { require.NoError(tb, dev.Close()) }()
 	r, err := bench.RunCase(context.Background(), dev, c, bench.RunOptions{})
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return r
 }
 

@@ -184,9 +184,8 @@ type bitset []uint64
 
 func newBitset(n int) bitset { return make(bitset, (n+63)/64) }
 
-func (s bitset) add(i int32)      { s[i>>6] |= 1 << (i & 63) }
-func (s bitset) remove(i int32)   { s[i>>6] &^= 1 << (i & 63) }
-func (s bitset) has(i int32) bool { return s[i>>6]>>(i&63)&1 != 0 }
+func (s bitset) add(i int32)    { s[i>>6] |= 1 << (i & 63) }
+func (s bitset) remove(i int32) { s[i>>6] &^= 1 << (i & 63) }
 
 // each calls f for each member in order.
 func (s bitset) each(f func(i int32)) {

@@ -204,8 +204,10 @@ func floatValues(f format) func(r *rand.Rand, bits int) uint64 {
 		if bits != f.bits {
 			return anyBits(r, bits)
 		}
-		special := []uint64{0, f.sign(), f.inf(), f.inf() | f.sign(), f.nan(), f.inf() + 1, 1, f.sign() | 1, f.inf() - 1, f.one(),
-			f.one() | f.sign(), 1 << f.mantissa, 1<<f.mantissa - 1, f.one() + 1}
+		special := []uint64{
+			0, f.sign(), f.inf(), f.inf() | f.sign(), f.nan(), f.inf() + 1, 1, f.sign() | 1, f.inf() - 1, f.one(),
+			f.one() | f.sign(), 1 << f.mantissa, 1<<f.mantissa - 1, f.one() + 1,
+		}
 		near := f.one() + uint64(r.IntN(9)-4)<<f.mantissa + r.Uint64()&(1<<f.mantissa-1) // sums that round
 		switch r.IntN(4) {
 		case 0:
@@ -280,7 +282,7 @@ func floatInstructions() []instruction {
 		instruction{op: "copysign.f32", dst: 32, src: []int{32, 32}, values: values, want: func(v []uint64) uint64 { return v[1]&^f.sign() | v[0]&f.sign() }},
 	)
 	h := half
-	hv := func(r *rand.Rand, bits int) uint64 {
+	hv := func(r *rand.Rand, _ int) uint64 {
 		g := floatValues(h)
 		return g(r, 16)&0xffff | g(r, 16)<<16
 	}
@@ -408,6 +410,6 @@ func TestExp2Edges(t *testing.T) {
 			require.EqualValues(t, 0x7fffffff, got[i])
 			continue
 		}
-		require.Equal(t, want[i], float(uint32(got[i])), "2^%g", in[i])
+		require.EqualValues(t, math.Float32bits(want[i]), got[i], "2^%g", in[i])
 	}
 }

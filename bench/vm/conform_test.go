@@ -109,9 +109,11 @@ func (ins instruction) run(t *testing.T, in []byte, n int) []uint64 {
 }
 
 // anyBits favours the values where things go wrong.
-func anyBits(r *rand.Rand, bits int) uint64 {
-	special := []uint64{0, 1, 2, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff,
-		0x7fffffffffffffff, 0x8000000000000000, ^uint64(0), ^uint64(1)}
+func anyBits(r *rand.Rand, _ int) uint64 {
+	special := []uint64{
+		0, 1, 2, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff,
+		0x7fffffffffffffff, 0x8000000000000000, ^uint64(0), ^uint64(1),
+	}
 	switch r.IntN(4) {
 	case 0:
 		return special[r.IntN(len(special))]
@@ -353,7 +355,7 @@ func bitInstructions() []instruction {
 		{op: "mul24.hi.u32", dst: 32, src: []int{32, 32}, want: func(v []uint64) uint64 {
 			return (v[0] & 0xffffff) * (v[1] & 0xffffff) >> 16
 		}},
-		{op: "fns.b32", dst: 32, src: []int{32, 32, 32}, values: func(r *rand.Rand, bits int) uint64 {
+		{op: "fns.b32", dst: 32, src: []int{32, 32, 32}, values: func(r *rand.Rand, _ int) uint64 {
 			return []uint64{r.Uint64(), uint64(r.IntN(32)), uint64(int64(r.IntN(20) - 10))}[r.IntN(3)]
 		}, want: func(v []uint64) uint64 {
 			base, n := int(v[1]&31), int(int32(v[2]))

@@ -57,7 +57,7 @@ DONE:
 		require.Empty(t, rep.Faults)
 		for i, got := range toWords(out[1]) {
 			var s uint32
-			for a := uint32(0); a < in[i]; a++ {
+			for a := range in[i] {
 				for b := uint32(0); ; {
 					if b&1 == 0 {
 						s += 3 * a
@@ -91,7 +91,7 @@ D: mov.u32 %s, 40;
 E: mad.wide.u32 %ad, %t, 4, %in0; st.global.u32 [%ad], %s;`,
 		block: 32,
 	}
-	p.everywhere(t, func(out [][]byte, rep *bench.Report) {
+	p.everywhere(t, func(out [][]byte, _ *bench.Report) {
 		for i, got := range toWords(out[0]) {
 			require.EqualValues(t, 10*(i%4+1), got)
 		}
@@ -376,17 +376,25 @@ func TestEnds(t *testing.T) {
 		want bench.FaultClass
 	}{
 		{"a barrier for more threads than there are", small{body: "bar.sync 1, 128;", block: 64}, bench.Deadlock},
-		{"an mbarrier that nobody arrives at", small{target: "sm_90", decls: ".shared .align 8 .b64 mb;", regs: ".reg .pred %p;",
-			body: "mbarrier.init.shared.b64 [mb], 5;\nW: mbarrier.try_wait.parity.shared.b64 %p, [mb], 0; @!%p bra W;", block: 1}, bench.Deadlock},
-		{"a flag that nobody sets", small{regs: ".reg .b32 %x; .reg .pred %p;",
-			body: "W: ld.volatile.global.u32 %x, [%in0]; setp.eq.u32 %p, %x, 0; @%p bra W;", grid: 4, block: 32}, bench.Deadlock},
-		{"a flag in shared memory that nobody sets", small{decls: ".shared .align 4 .b32 sm;", regs: ".reg .b32 %x; .reg .pred %p;",
-			body: "st.shared.u32 [sm], 0; bar.sync 0;\nW: ld.volatile.shared.u32 %x, [sm]; setp.eq.u32 %p, %x, 0; @%p bra W;", block: 64}, bench.Deadlock},
-		{"blocks more than fit, each waiting for the last", small{regs: ".reg .b32 %x, %b, %n; .reg .pred %p, %q;",
+		{"an mbarrier that nobody arrives at", small{
+			target: "sm_90", decls: ".shared .align 8 .b64 mb;", regs: ".reg .pred %p;",
+			body: "mbarrier.init.shared.b64 [mb], 5;\nW: mbarrier.try_wait.parity.shared.b64 %p, [mb], 0; @!%p bra W;", block: 1,
+		}, bench.Deadlock},
+		{"a flag that nobody sets", small{
+			regs: ".reg .b32 %x; .reg .pred %p;",
+			body: "W: ld.volatile.global.u32 %x, [%in0]; setp.eq.u32 %p, %x, 0; @%p bra W;", grid: 4, block: 32,
+		}, bench.Deadlock},
+		{"a flag in shared memory that nobody sets", small{
+			decls: ".shared .align 4 .b32 sm;", regs: ".reg .b32 %x; .reg .pred %p;",
+			body: "st.shared.u32 [sm], 0; bar.sync 0;\nW: ld.volatile.shared.u32 %x, [sm]; setp.eq.u32 %p, %x, 0; @%p bra W;", block: 64,
+		}, bench.Deadlock},
+		{"blocks more than fit, each waiting for the last", small{
+			regs: ".reg .b32 %x, %b, %n; .reg .pred %p, %q;",
 			body: `mov.u32 %b, %ctaid.x; mov.u32 %n, %nctaid.x; sub.u32 %n, %n, 1; setp.eq.u32 %q, %b, %n; @%q bra LAST;
 W: ld.acquire.gpu.global.u32 %x, [%in0]; setp.eq.u32 %p, %x, 0; @%p bra W; bra END;
 LAST: st.release.gpu.global.u32 [%in0], 1;
-END:`, grid: 300, block: 1024}, bench.Deadlock},
+END:`, grid: 300, block: 1024,
+		}, bench.Deadlock},
 		{"an endless loop", small{regs: ".reg .b32 %x;", body: "mov.u32 %x, 0;\nW: add.u32 %x, %x, 1; bra W;", block: 32}, bench.Deadlock},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -459,8 +467,10 @@ mad.wide.u32 %ad, %x, 0, %in0; atom.global.add.u32 %x, [%ad], %x;`}
 	b, err := dev.Alloc(4, 4)
 	require.NoError(t, err)
 	require.NoError(t, dev.Write(b, 0, words(0)))
-	r, err := dev.Launch(ctx, m, "k", bench.Launch{Grid: [3]uint32{1<<31 - 1, 65535, 65535}, Block: [3]uint32{1}, Args: []bench.Arg{bench.Pointer(b)},
-		Blocks: [][3]uint32{{5, 0, 0}, {7, 1, 2}, {1 << 20, 2, 65534}}})
+	r, err := dev.Launch(ctx, m, "k", bench.Launch{
+		Grid: [3]uint32{1<<31 - 1, 65535, 65535}, Block: [3]uint32{1}, Args: []bench.Arg{bench.Pointer(b)},
+		Blocks: [][3]uint32{{5, 0, 0}, {7, 1, 2}, {1 << 20, 2, 65534}},
+	})
 	require.NoError(t, err)
 	require.Empty(t, r.Faults)
 	require.EqualValues(t, 3, r.Counters.Blocks)

@@ -348,7 +348,7 @@ func (d *decoder) cvtPack() {
 	if rest != ptx.NoType {
 		n = 4
 	}
-	ops := d.operands(n, n)
+	d.operands(n, n)
 	size := ct.Bits()
 	least, most := int64(0), int64(1)<<size-1
 	if ct.Signed() {
@@ -362,7 +362,6 @@ func (d *decoder) cvtPack() {
 		d.pure(f, nil, ptx.B32, at, at)
 		return
 	}
-	_ = ops
 	d.pure(f, nil, ptx.B32, at, at, ptx.B32)
 }
 

@@ -22,16 +22,25 @@ func (c *counts) add(o *counts) {
 	c.warps += o.warps
 	c.threads += o.threads
 	for _, p := range [][2]*bench.AccessCount{
-		{&c.global.Loads, &o.global.Loads}, {&c.global.Stores, &o.global.Stores}, {&c.global.Copies, &o.global.Copies},
-		{&c.global.Writes, &o.global.Writes}, {&c.global.Atomics, &o.global.Atomics}, {&c.local, &o.local}, {&c.constant, &o.constant},
+		{&c.global.Loads, &o.global.Loads},
+		{&c.global.Stores, &o.global.Stores},
+		{&c.global.Copies, &o.global.Copies},
+		{&c.global.Writes, &o.global.Writes},
+		{&c.global.Atomics, &o.global.Atomics},
+		{&c.local, &o.local},
+		{&c.constant, &o.constant},
 	} {
 		p[0].Requests += p[1].Requests
 		p[0].Bytes += p[1].Bytes
 		p[0].Sectors += p[1].Sectors
 	}
 	for _, p := range [][2]*bench.SharedCount{
-		{&c.shared.Loads, &o.shared.Loads}, {&c.shared.Stores, &o.shared.Stores}, {&c.shared.Matrix, &o.shared.Matrix},
-		{&c.shared.Copies, &o.shared.Copies}, {&c.shared.Atomics, &o.shared.Atomics}, {&c.shared.Operands, &o.shared.Operands},
+		{&c.shared.Loads, &o.shared.Loads},
+		{&c.shared.Stores, &o.shared.Stores},
+		{&c.shared.Matrix, &o.shared.Matrix},
+		{&c.shared.Copies, &o.shared.Copies},
+		{&c.shared.Atomics, &o.shared.Atomics},
+		{&c.shared.Operands, &o.shared.Operands},
 	} {
 		p[0].Requests += p[1].Requests
 		p[0].Bytes += p[1].Bytes
@@ -49,7 +58,7 @@ type counting struct {
 	tallies map[*program]*tally
 }
 
-func (c *counting) init(*launch) { c.tallies = map[*program]*tally{} }
+func (c *counting) init() { c.tallies = map[*program]*tally{} }
 
 func (c *counting) merge(w *worker) {
 	c.counts.add(&w.counts)
@@ -67,7 +76,7 @@ func (c *counting) merge(w *worker) {
 }
 
 // result is the launch's counters.
-func (c *counting) result(l *launch) bench.Counters {
+func (c *counting) result() bench.Counters {
 	n := &c.counts
 	out := bench.Counters{
 		Blocks: n.blocks, Warps: n.warps, Threads: n.threads,

@@ -142,8 +142,10 @@ func (d *decoder) testp() {
 	d.emit(d.testing(func(a, _, _ uint64) uint64 { return truth(is(a)) }, &ops[0], ops[1:], t))
 }
 
-var comparisons = []string{"eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs",
-	"equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"}
+var comparisons = []string{
+	"eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs",
+	"equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan",
+}
 
 // setp compares, and may combine the result with a predicate; a second
 // destination gets the negation combined.
@@ -258,9 +260,10 @@ func (d *decoder) set() {
 		one = ft.encode(1, num.Even)
 	}
 	at := t
-	if t == ptx.F16x2 {
+	switch t {
+	case ptx.F16x2:
 		at = ptx.F16
-	} else if t == ptx.BF16x2 {
+	case ptx.BF16x2:
 		at = ptx.BF16
 	}
 	lane := comparison(cmp, at, ftz)

@@ -15,148 +15,253 @@ type misdeed struct {
 	class bench.FaultClass
 	p     small
 	fix   map[string]string // replacements in the body that make it clean
-	lines int               // PTX line of the report; 0: any
 }
 
 const sharedDecl = ".extern .shared .align 128 .b8 sm[];"
 
 var misdeeds = []misdeed{
-	{name: "store past the end of a buffer", class: bench.GlobalOutOfBounds, p: small{
-		regs: ".reg .b64 %ad;", block: 129, body: "mad.wide.u32 %ad, %t, 4, %in0; @%p st.global.u32 [%ad], %t;"},
-		fix: map[string]string{"@%p st": "setp.lt.u32 %p, %t, 128; @%p st"}},
-	{name: "null pointer", class: bench.GlobalOutOfBounds, p: small{
-		regs: ".reg .b64 %ad;", block: 1, body: "mov.u64 %ad, 0; st.u32 [%ad], %t;"},
-		fix: map[string]string{"mov.u64 %ad, 0": "mov.u64 %ad, %in0"}},
-	{name: "shared memory overrun", class: bench.SharedOutOfBounds, p: small{
-		decls: sharedDecl, dynamic: 128, regs: ".reg .b32 %a;", block: 33, body: "mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; @%p st.shared.u32 [%a], %t;"},
-		fix: map[string]string{"@%p st": "setp.lt.u32 %p, %t, 32; @%p st"}},
-	{name: "local array overrun", class: bench.LocalOutOfBounds, p: small{
-		regs: ".reg .b32 %a;", block: 8, body: ".local .align 4 .b8 x[16]; mov.u32 %a, x; mad.lo.u32 %a, %t, 4, %a; st.local.u32 [%a+-0], %t;"},
-		fix: map[string]string{"%t, 4, %a": "0, 4, %a"}},
-	{name: "misaligned vector", class: bench.MisalignedAddress, p: small{
-		regs: ".reg .b32 %a<4>;", block: 1, body: "ld.global.v4.u32 {%a0,%a1,%a2,%a3}, [%in0+8];"},
-		fix: map[string]string{"+8": "+16"}},
-	{name: "misaligned shared word", class: bench.MisalignedAddress, p: small{
-		decls: sharedDecl, dynamic: 128, block: 1, body: "st.shared.u32 [sm+2], %t;"},
-		fix: map[string]string{"+2": "+4"}},
-	{name: "branch on shared memory never written", class: bench.UninitialisedSharedRead, p: small{
-		decls: sharedDecl, dynamic: 128, regs: ".reg .b32 %a;", block: 32, body: "ld.shared.u32 %a, [sm]; setp.eq.u32 %p, %a, 3; @%p bra L; L:"},
-		fix: map[string]string{"ld.shared": "@!%q bra S; st.shared.u32 [sm], 1; S: bar.sync 0; ld.shared"}},
-	{name: "store of a register never written", class: bench.UninitialisedRegister, p: small{
-		regs: ".reg .b32 %a, %b;", block: 32, body: "setp.lt.u32 %p, %t, 7; @%p mov.u32 %a, 1; add.u32 %b, %a, 1; mad.wide.u32 %ad, %t, 4, %in0; st.global.u32 [%ad], %b;"},
-		fix: map[string]string{"st.g": "@%p st.g"}},
-	{name: "address from a register never written", class: bench.UninitialisedRegister, p: small{
-		regs: ".reg .b64 %ad;", block: 1, body: "@%r mov.u64 %ad, %in0; ld.global.u32 %x, [%ad];"},
-		fix: map[string]string{"@%r mov": "mov"}},
-	{name: "undefined bits that reach memory", class: bench.UninitialisedSharedRead, p: small{
-		decls: sharedDecl, dynamic: 128, regs: ".reg .b32 %a, %b;", block: 1, body: "st.shared.u16 [sm], 5; ld.shared.u32 %a, [sm]; shr.u32 %a, %a, 8; st.global.u32 [%in0], %a;"},
-		fix: map[string]string{"shr.u32 %a, %a, 8": "and.b32 %a, %a, 0xffff"}},
-	{name: "neighbours read without a barrier", class: bench.SharedRace, p: small{
-		decls: sharedDecl, dynamic: 512, regs: ".reg .b32 %a, %b;", block: 128,
-		body: "mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; st.shared.u32 [%a], %t; xor.b32 %b, %t, 1; mov.u32 %a, sm; mad.lo.u32 %a, %b, 4, %a; @%r bar.warp.sync -1; ld.shared.u32 %b, [%a]; mad.wide.u32 %ad, %t, 4, %in0; st.global.u32 [%ad], %b;"},
-		fix: map[string]string{"@%r bar": "bar"}},
-	{name: "a barrier missing between uses of a buffer", class: bench.SharedRace, p: small{
-		decls: sharedDecl, dynamic: 512, regs: ".reg .b32 %a, %b, %i, %c;", block: 128,
-		body: `mov.u32 %i, 0; mov.u32 %c, 0;
+	{
+		name: "store past the end of a buffer", class: bench.GlobalOutOfBounds, p: small{
+			regs: ".reg .b64 %ad;", block: 129, body: "mad.wide.u32 %ad, %t, 4, %in0; @%p st.global.u32 [%ad], %t;",
+		},
+		fix: map[string]string{"@%p st": "setp.lt.u32 %p, %t, 128; @%p st"},
+	},
+	{
+		name: "null pointer", class: bench.GlobalOutOfBounds, p: small{
+			regs: ".reg .b64 %ad;", block: 1, body: "mov.u64 %ad, 0; st.u32 [%ad], %t;",
+		},
+		fix: map[string]string{"mov.u64 %ad, 0": "mov.u64 %ad, %in0"},
+	},
+	{
+		name: "shared memory overrun", class: bench.SharedOutOfBounds, p: small{
+			decls: sharedDecl, dynamic: 128, regs: ".reg .b32 %a;", block: 33, body: "mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; @%p st.shared.u32 [%a], %t;",
+		},
+		fix: map[string]string{"@%p st": "setp.lt.u32 %p, %t, 32; @%p st"},
+	},
+	{
+		name: "local array overrun", class: bench.LocalOutOfBounds, p: small{
+			regs: ".reg .b32 %a;", block: 8, body: ".local .align 4 .b8 x[16]; mov.u32 %a, x; mad.lo.u32 %a, %t, 4, %a; st.local.u32 [%a+-0], %t;",
+		},
+		fix: map[string]string{"%t, 4, %a": "0, 4, %a"},
+	},
+	{
+		name: "misaligned vector", class: bench.MisalignedAddress, p: small{
+			regs: ".reg .b32 %a<4>;", block: 1, body: "ld.global.v4.u32 {%a0,%a1,%a2,%a3}, [%in0+8];",
+		},
+		fix: map[string]string{"+8": "+16"},
+	},
+	{
+		name: "misaligned shared word", class: bench.MisalignedAddress, p: small{
+			decls: sharedDecl, dynamic: 128, block: 1, body: "st.shared.u32 [sm+2], %t;",
+		},
+		fix: map[string]string{"+2": "+4"},
+	},
+	{
+		name: "branch on shared memory never written", class: bench.UninitialisedSharedRead, p: small{
+			decls: sharedDecl, dynamic: 128, regs: ".reg .b32 %a;", block: 32, body: "ld.shared.u32 %a, [sm]; setp.eq.u32 %p, %a, 3; @%p bra L; L:",
+		},
+		fix: map[string]string{"ld.shared": "@!%q bra S; st.shared.u32 [sm], 1; S: bar.sync 0; ld.shared"},
+	},
+	{
+		name: "store of a register never written", class: bench.UninitialisedRegister, p: small{
+			regs: ".reg .b32 %a, %b;", block: 32, body: "setp.lt.u32 %p, %t, 7; @%p mov.u32 %a, 1; add.u32 %b, %a, 1; mad.wide.u32 %ad, %t, 4, %in0; st.global.u32 [%ad], %b;",
+		},
+		fix: map[string]string{"st.g": "@%p st.g"},
+	},
+	{
+		name: "address from a register never written", class: bench.UninitialisedRegister, p: small{
+			regs: ".reg .b64 %ad;", block: 1, body: "@%r mov.u64 %ad, %in0; ld.global.u32 %x, [%ad];",
+		},
+		fix: map[string]string{"@%r mov": "mov"},
+	},
+	{
+		name: "undefined bits that reach memory", class: bench.UninitialisedSharedRead, p: small{
+			decls: sharedDecl, dynamic: 128, regs: ".reg .b32 %a, %b;", block: 1, body: "st.shared.u16 [sm], 5; ld.shared.u32 %a, [sm]; shr.u32 %a, %a, 8; st.global.u32 [%in0], %a;",
+		},
+		fix: map[string]string{"shr.u32 %a, %a, 8": "and.b32 %a, %a, 0xffff"},
+	},
+	{
+		name: "neighbours read without a barrier", class: bench.SharedRace, p: small{
+			decls: sharedDecl, dynamic: 512, regs: ".reg .b32 %a, %b;", block: 128,
+			body: "mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; st.shared.u32 [%a], %t; xor.b32 %b, %t, 1; mov.u32 %a, sm; mad.lo.u32 %a, %b, 4, %a; @%r bar.warp.sync -1; ld.shared.u32 %b, [%a]; mad.wide.u32 %ad, %t, 4, %in0; st.global.u32 [%ad], %b;",
+		},
+		fix: map[string]string{"@%r bar": "bar"},
+	},
+	{
+		name: "a barrier missing between uses of a buffer", class: bench.SharedRace, p: small{
+			decls: sharedDecl, dynamic: 512, regs: ".reg .b32 %a, %b, %i, %c;", block: 128,
+			body: `mov.u32 %i, 0; mov.u32 %c, 0;
 L: mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; add.u32 %b, %t, %i; st.shared.u32 [%a], %b; bar.sync 0;
 mov.u32 %b, 127; sub.u32 %b, %b, %t; mov.u32 %a, sm; mad.lo.u32 %a, %b, 4, %a; ld.shared.u32 %b, [%a]; add.u32 %c, %c, %b;
 /*here*/ add.u32 %i, %i, 1; setp.lt.u32 %p, %i, 3; @%p bra L;
-mad.wide.u32 %ad, %t, 4, %in0; st.global.u32 [%ad], %c;`},
-		fix: map[string]string{"/*here*/": "bar.sync 0;"}},
-	{name: "lane 0 arrives for its warp without a syncwarp", class: bench.SharedRace, p: small{
-		target: "sm_90", decls: sharedDecl, dynamic: 512, regs: ".reg .b32 %a, %b;", block: 64,
-		body: `@!%q bra INIT; mbarrier.init.shared.b64 [sm+256], 1; INIT: bar.sync 0;
+mad.wide.u32 %ad, %t, 4, %in0; st.global.u32 [%ad], %c;`,
+		},
+		fix: map[string]string{"/*here*/": "bar.sync 0;"},
+	},
+	{
+		name: "lane 0 arrives for its warp without a syncwarp", class: bench.SharedRace, p: small{
+			target: "sm_90", decls: sharedDecl, dynamic: 512, regs: ".reg .b32 %a, %b;", block: 64,
+			body: `@!%q bra INIT; mbarrier.init.shared.b64 [sm+256], 1; INIT: bar.sync 0;
 setp.ge.u32 %p, %t, 32; @%p bra READ;
 mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; st.shared.u32 [%a], %t; @%r bar.warp.sync -1; @%q mbarrier.arrive.shared.b64 _, [sm+256]; bra END;
 READ: mbarrier.try_wait.parity.shared.b64 %p, [sm+256], 0; @!%p bra READ;
 mov.u32 %a, sm; sub.u32 %b, 63, %t; mad.lo.u32 %a, %b, 4, %a; ld.shared.u32 %b, [%a]; mad.wide.u32 %ad, %t, 4, %in0; st.global.u32 [%ad], %b;
-END:`},
-		fix: map[string]string{"@%r bar": "bar"}},
-	{name: "two blocks write one word", class: bench.GlobalRace, p: small{
-		grid: 2, block: 1, regs: ".reg .b32 %b;", body: "mov.u32 %b, %ctaid.x; st.global.u32 [%in0], %b;"},
-		fix: map[string]string{"[%in0], %b": "[%in0], 5"}}, // the same value is silent
-	{name: "a block reads what another writes", class: bench.GlobalRace, p: small{
-		grid: 2, block: 1, regs: ".reg .b32 %b;", body: "mov.u32 %b, %ctaid.x; setp.eq.u32 %p, %b, 0; @%p st.global.u32 [%in0], 3; @!%p ld.global.u32 %b, [%in0]; @!%p st.global.u32 [%in0+8], %b;"},
-		fix: map[string]string{"%b, [%in0]": "%b, [%in0+4]"}},
-	{name: "an atomic and a plain store", class: bench.GlobalRace, p: small{
-		grid: 2, block: 1, regs: ".reg .b32 %b;", body: "mov.u32 %b, %ctaid.x; setp.eq.u32 %p, %b, 0; @%p red.global.add.u32 [%in0], 3; @!%p st.global.u32 [%in0], 4;"},
-		fix: map[string]string{"st.global.u32 [%in0], 4": "red.global.add.u32 [%in0], 4"}},
-	{name: "atomics of too small a scope", class: bench.GlobalRace, p: small{
-		grid: 2, block: 1, body: "red.cta.global.add.u32 [%in0], 3;"},
-		fix: map[string]string{".cta": ".gpu"}},
-	{name: "cp.async not waited for", class: bench.AsyncCopyRace, p: small{
-		decls: sharedDecl, dynamic: 512, regs: ".reg .b32 %a, %b;", block: 32,
-		body: "mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; mad.wide.u32 %ad, %t, 4, %in0; cp.async.ca.shared.global [%a], [%ad], 4; cp.async.commit_group; @%r cp.async.wait_group 0; ld.shared.u32 %b, [%a]; mad.wide.u32 %ad, %t, 4, %in1; st.global.u32 [%ad], %b;"},
-		fix: map[string]string{"@%r cp": "cp"}},
-	{name: "cp.async over what others still read", class: bench.AsyncCopyRace, p: small{
-		decls: sharedDecl, dynamic: 512, regs: ".reg .b32 %a, %b, %c;", block: 64,
-		body: `mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; mad.wide.u32 %ad, %t, 4, %in0; st.shared.u32 [%a], %t; bar.sync 0;
+END:`,
+		},
+		fix: map[string]string{"@%r bar": "bar"},
+	},
+	{
+		name: "two blocks write one word", class: bench.GlobalRace, p: small{
+			grid: 2, block: 1, regs: ".reg .b32 %b;", body: "mov.u32 %b, %ctaid.x; st.global.u32 [%in0], %b;",
+		},
+		fix: map[string]string{"[%in0], %b": "[%in0], 5"},
+	}, // the same value is silent
+	{
+		name: "a block reads what another writes", class: bench.GlobalRace, p: small{
+			grid: 2, block: 1, regs: ".reg .b32 %b;", body: "mov.u32 %b, %ctaid.x; setp.eq.u32 %p, %b, 0; @%p st.global.u32 [%in0], 3; @!%p ld.global.u32 %b, [%in0]; @!%p st.global.u32 [%in0+8], %b;",
+		},
+		fix: map[string]string{"%b, [%in0]": "%b, [%in0+4]"},
+	},
+	{
+		name: "an atomic and a plain store", class: bench.GlobalRace, p: small{
+			grid: 2, block: 1, regs: ".reg .b32 %b;", body: "mov.u32 %b, %ctaid.x; setp.eq.u32 %p, %b, 0; @%p red.global.add.u32 [%in0], 3; @!%p st.global.u32 [%in0], 4;",
+		},
+		fix: map[string]string{"st.global.u32 [%in0], 4": "red.global.add.u32 [%in0], 4"},
+	},
+	{
+		name: "atomics of too small a scope", class: bench.GlobalRace, p: small{
+			grid: 2, block: 1, body: "red.cta.global.add.u32 [%in0], 3;",
+		},
+		fix: map[string]string{".cta": ".gpu"},
+	},
+	{
+		name: "cp.async not waited for", class: bench.AsyncCopyRace, p: small{
+			decls: sharedDecl, dynamic: 512, regs: ".reg .b32 %a, %b;", block: 32,
+			body: "mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; mad.wide.u32 %ad, %t, 4, %in0; cp.async.ca.shared.global [%a], [%ad], 4; cp.async.commit_group; @%r cp.async.wait_group 0; ld.shared.u32 %b, [%a]; mad.wide.u32 %ad, %t, 4, %in1; st.global.u32 [%ad], %b;",
+		},
+		fix: map[string]string{"@%r cp": "cp"},
+	},
+	{
+		name: "cp.async over what others still read", class: bench.AsyncCopyRace, p: small{
+			decls: sharedDecl, dynamic: 512, regs: ".reg .b32 %a, %b, %c;", block: 64,
+			body: `mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; mad.wide.u32 %ad, %t, 4, %in0; st.shared.u32 [%a], %t; bar.sync 0;
 sub.u32 %b, 63, %t; mov.u32 %c, sm; mad.lo.u32 %c, %b, 4, %c; ld.shared.u32 %b, [%c]; /*here*/
-cp.async.ca.shared.global [%a], [%ad], 4; cp.async.commit_group; cp.async.wait_group 0; bar.sync 0; mad.wide.u32 %ad, %t, 4, %in1; st.global.u32 [%ad], %b;`},
-		fix: map[string]string{"/*here*/": "bar.sync 0;"}},
-	{name: "bulk load read before its mbarrier", class: bench.AsyncCopyRace, p: small{
-		target: "sm_90", decls: sharedDecl, dynamic: 512, regs: ".reg .b32 %a, %b;", block: 32,
-		body: `@!%q bra INIT; mbarrier.init.shared.b64 [sm+256], 1; INIT: bar.sync 0;
+cp.async.ca.shared.global [%a], [%ad], 4; cp.async.commit_group; cp.async.wait_group 0; bar.sync 0; mad.wide.u32 %ad, %t, 4, %in1; st.global.u32 [%ad], %b;`,
+		},
+		fix: map[string]string{"/*here*/": "bar.sync 0;"},
+	},
+	{
+		name: "bulk load read before its mbarrier", class: bench.AsyncCopyRace, p: small{
+			target: "sm_90", decls: sharedDecl, dynamic: 512, regs: ".reg .b32 %a, %b;", block: 32,
+			body: `@!%q bra INIT; mbarrier.init.shared.b64 [sm+256], 1; INIT: bar.sync 0;
 @!%q bra WAIT; mbarrier.arrive.expect_tx.shared.b64 _, [sm+256], 128; mov.u32 %a, sm;
 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%a], [%in0], 128, [sm+256];
 WAIT: mov.pred %p, %r; @%p bra READ; bra READ;
 TRY: mbarrier.try_wait.parity.shared.b64 %p, [sm+256], 0; @!%p bra TRY;
 READ: mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; ld.shared.u32 %b, [%a]; mad.wide.u32 %ad, %t, 4, %in1; st.global.u32 [%ad], %b;
-DONE: mbarrier.try_wait.parity.shared.b64 %p, [sm+256], 0; @!%p bra DONE;`},
-		fix: map[string]string{"@%p bra READ; bra READ;": ""}},
-	{name: "bulk store without a proxy fence", class: bench.MissingProxyFence, p: small{
-		target: "sm_90", decls: sharedDecl, dynamic: 512, regs: ".reg .b32 %a;", block: 32,
-		body: `mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; st.shared.u32 [%a], %t; /*here*/ bar.sync 0;
-@!%q bra END; mov.u32 %a, sm; cp.async.bulk.global.shared::cta.bulk_group [%in0], [%a], 128; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; END:`},
-		fix: map[string]string{"/*here*/": "fence.proxy.async;"}},
-	{name: "source of a bulk store overwritten", class: bench.AsyncCopyRace, p: small{
-		target: "sm_90", decls: sharedDecl, dynamic: 512, regs: ".reg .b32 %a;", block: 32,
-		body: `mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; st.shared.u32 [%a], %t; fence.proxy.async; bar.sync 0;
+DONE: mbarrier.try_wait.parity.shared.b64 %p, [sm+256], 0; @!%p bra DONE;`,
+		},
+		fix: map[string]string{"@%p bra READ; bra READ;": ""},
+	},
+	{
+		name: "bulk store without a proxy fence", class: bench.MissingProxyFence, p: small{
+			target: "sm_90", decls: sharedDecl, dynamic: 512, regs: ".reg .b32 %a;", block: 32,
+			body: `mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; st.shared.u32 [%a], %t; /*here*/ bar.sync 0;
+@!%q bra END; mov.u32 %a, sm; cp.async.bulk.global.shared::cta.bulk_group [%in0], [%a], 128; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; END:`,
+		},
+		fix: map[string]string{"/*here*/": "fence.proxy.async;"},
+	},
+	{
+		name: "source of a bulk store overwritten", class: bench.AsyncCopyRace, p: small{
+			target: "sm_90", decls: sharedDecl, dynamic: 512, regs: ".reg .b32 %a;", block: 32,
+			body: `mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; st.shared.u32 [%a], %t; fence.proxy.async; bar.sync 0;
 @!%q bra NEXT; cp.async.bulk.global.shared::cta.bulk_group [%in0], [sm], 128; cp.async.bulk.commit_group; @%r cp.async.bulk.wait_group.read 0; NEXT:
-bar.sync 0; st.shared.u32 [%a], 9; cp.async.bulk.wait_group 0;`},
-		fix: map[string]string{"@%r cp": "cp"}},
-	{name: "a barrier in a branch", class: bench.BarrierDivergence, p: small{
-		block: 64, body: "setp.lt.u32 %p, %t, 40; @!%p bra L; bar.sync 0; L:"},
-		fix: map[string]string{"%t, 40": "%t, 64"}},
-	{name: "an unaligned barrier in a branch", class: bench.BarrierDivergence, p: small{
-		block: 64, body: "setp.lt.u32 %p, %t, 40; @!%p bra L; barrier.sync 0; L: barrier.sync 1;"},
-		fix: map[string]string{"%t, 40": "%t, 64"}},
-	{name: "a vote that some lanes skip", class: bench.DivergentCollective, p: small{
-		regs: ".reg .b32 %a;", block: 32, body: "setp.lt.u32 %p, %t, 9; @!%p bra L; vote.sync.ballot.b32 %a, %p, -1; L:"},
-		fix: map[string]string{"%p, -1": "%p, 0x1ff"}},
-	{name: "a lane outside its own mask", class: bench.DivergentCollective, p: small{
-		regs: ".reg .b32 %a;", block: 32, body: "vote.sync.ballot.b32 %a, %q, 0x7fffffff;"},
-		fix: map[string]string{"0x7fffffff": "-1"}},
-	{name: "ldmatrix by half a warp", class: bench.DivergentCollective, p: small{
-		decls: sharedDecl, dynamic: 512, regs: ".reg .b32 %a;", block: 32, body: "st.shared.v4.u32 [sm], {1,1,1,1}; bar.sync 0; setp.lt.u32 %p, %t, 16; @%p ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%a}, [sm];"},
-		fix: map[string]string{"%t, 16": "%t, 32"}},
-	{name: "an mbarrier before its initialisation", class: bench.MbarrierMisuse, p: small{
-		target: "sm_90", decls: sharedDecl, dynamic: 64, block: 1, body: "/*here*/ mbarrier.arrive.shared.b64 _, [sm];"},
-		fix: map[string]string{"/*here*/": "mbarrier.init.shared.b64 [sm], 1;"}},
-	{name: "an mbarrier after inval", class: bench.MbarrierMisuse, p: small{
-		target: "sm_90", decls: sharedDecl, dynamic: 64, block: 1, body: "mbarrier.init.shared.b64 [sm], 2; mbarrier.inval.shared.b64 [sm]; mbarrier.arrive.shared.b64 _, [sm];"},
-		fix: map[string]string{"mbarrier.inval.shared.b64 [sm];": ""}},
-	{name: "an mbarrier initialised twice", class: bench.MbarrierMisuse, p: small{
-		target: "sm_90", decls: sharedDecl, dynamic: 64, block: 1, body: "mbarrier.init.shared.b64 [sm], 2; /*here*/ mbarrier.init.shared.b64 [sm], 2;"},
-		fix: map[string]string{"/*here*/": "mbarrier.inval.shared.b64 [sm];"}},
-	{name: "too many arrivals", class: bench.MbarrierMisuse, p: small{
-		target: "sm_90", decls: sharedDecl, dynamic: 64, block: 1, body: "mbarrier.init.shared.b64 [sm], 2; mbarrier.arrive.shared.b64 _, [sm], 3;"},
-		fix: map[string]string{", 3;": ", 2;"}},
-	{name: "a plain store to an mbarrier", class: bench.MbarrierMisuse, p: small{
-		target: "sm_90", decls: sharedDecl, dynamic: 64, block: 1, body: "mbarrier.init.shared.b64 [sm], 2; st.shared.u32 [sm+4], 1;"},
-		fix: map[string]string{"[sm+4]": "[sm+8]"}},
-	{name: "bytes expected that nothing brings", class: bench.MbarrierMisuse, p: small{
-		target: "sm_90", decls: sharedDecl, dynamic: 64, block: 1, body: "mbarrier.init.shared.b64 [sm], 1; mbarrier.arrive.expect_tx.shared.b64 _, [sm], 16; W: mbarrier.try_wait.parity.shared.b64 %p, [sm], 0; @!%p bra W;"},
-		fix: map[string]string{", 16;": ", 0;"}},
-	{name: "no order from init to arrive", class: bench.MbarrierMisuse, p: small{
-		target: "sm_90", decls: sharedDecl, dynamic: 64, block: 64, body: "@!%q bra L; mbarrier.init.shared.b64 [sm], 64; L: /*here*/ mbarrier.arrive.shared.b64 _, [sm];"},
-		fix: map[string]string{"/*here*/": "bar.sync 0;"}},
-	{name: "write to constant memory", class: bench.WriteToConst, p: small{
-		decls: ".const .align 4 .b32 c = 7;", regs: ".reg .b64 %ad;", block: 1, body: "mov.u64 %ad, c; cvta.const.u64 %ad, %ad; st.u32 [%ad], 1;"},
-		fix: map[string]string{"st.u32 [%ad], 1": "ld.u32 %x, [%ad]"}},
+bar.sync 0; st.shared.u32 [%a], 9; cp.async.bulk.wait_group 0;`,
+		},
+		fix: map[string]string{"@%r cp": "cp"},
+	},
+	{
+		name: "a barrier in a branch", class: bench.BarrierDivergence, p: small{
+			block: 64, body: "setp.lt.u32 %p, %t, 40; @!%p bra L; bar.sync 0; L:",
+		},
+		fix: map[string]string{"%t, 40": "%t, 64"},
+	},
+	{
+		name: "an unaligned barrier in a branch", class: bench.BarrierDivergence, p: small{
+			block: 64, body: "setp.lt.u32 %p, %t, 40; @!%p bra L; barrier.sync 0; L: barrier.sync 1;",
+		},
+		fix: map[string]string{"%t, 40": "%t, 64"},
+	},
+	{
+		name: "a vote that some lanes skip", class: bench.DivergentCollective, p: small{
+			regs: ".reg .b32 %a;", block: 32, body: "setp.lt.u32 %p, %t, 9; @!%p bra L; vote.sync.ballot.b32 %a, %p, -1; L:",
+		},
+		fix: map[string]string{"%p, -1": "%p, 0x1ff"},
+	},
+	{
+		name: "a lane outside its own mask", class: bench.DivergentCollective, p: small{
+			regs: ".reg .b32 %a;", block: 32, body: "vote.sync.ballot.b32 %a, %q, 0x7fffffff;",
+		},
+		fix: map[string]string{"0x7fffffff": "-1"},
+	},
+	{
+		name: "ldmatrix by half a warp", class: bench.DivergentCollective, p: small{
+			decls: sharedDecl, dynamic: 512, regs: ".reg .b32 %a;", block: 32, body: "st.shared.v4.u32 [sm], {1,1,1,1}; bar.sync 0; setp.lt.u32 %p, %t, 16; @%p ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%a}, [sm];",
+		},
+		fix: map[string]string{"%t, 16": "%t, 32"},
+	},
+	{
+		name: "an mbarrier before its initialisation", class: bench.MbarrierMisuse, p: small{
+			target: "sm_90", decls: sharedDecl, dynamic: 64, block: 1, body: "/*here*/ mbarrier.arrive.shared.b64 _, [sm];",
+		},
+		fix: map[string]string{"/*here*/": "mbarrier.init.shared.b64 [sm], 1;"},
+	},
+	{
+		name: "an mbarrier after inval", class: bench.MbarrierMisuse, p: small{
+			target: "sm_90", decls: sharedDecl, dynamic: 64, block: 1, body: "mbarrier.init.shared.b64 [sm], 2; mbarrier.inval.shared.b64 [sm]; mbarrier.arrive.shared.b64 _, [sm];",
+		},
+		fix: map[string]string{"mbarrier.inval.shared.b64 [sm];": ""},
+	},
+	{
+		name: "an mbarrier initialised twice", class: bench.MbarrierMisuse, p: small{
+			target: "sm_90", decls: sharedDecl, dynamic: 64, block: 1, body: "mbarrier.init.shared.b64 [sm], 2; /*here*/ mbarrier.init.shared.b64 [sm], 2;",
+		},
+		fix: map[string]string{"/*here*/": "mbarrier.inval.shared.b64 [sm];"},
+	},
+	{
+		name: "too many arrivals", class: bench.MbarrierMisuse, p: small{
+			target: "sm_90", decls: sharedDecl, dynamic: 64, block: 1, body: "mbarrier.init.shared.b64 [sm], 2; mbarrier.arrive.shared.b64 _, [sm], 3;",
+		},
+		fix: map[string]string{", 3;": ", 2;"},
+	},
+	{
+		name: "a plain store to an mbarrier", class: bench.MbarrierMisuse, p: small{
+			target: "sm_90", decls: sharedDecl, dynamic: 64, block: 1, body: "mbarrier.init.shared.b64 [sm], 2; st.shared.u32 [sm+4], 1;",
+		},
+		fix: map[string]string{"[sm+4]": "[sm+8]"},
+	},
+	{
+		name: "bytes expected that nothing brings", class: bench.MbarrierMisuse, p: small{
+			target: "sm_90", decls: sharedDecl, dynamic: 64, block: 1, body: "mbarrier.init.shared.b64 [sm], 1; mbarrier.arrive.expect_tx.shared.b64 _, [sm], 16; W: mbarrier.try_wait.parity.shared.b64 %p, [sm], 0; @!%p bra W;",
+		},
+		fix: map[string]string{", 16;": ", 0;"},
+	},
+	{
+		name: "no order from init to arrive", class: bench.MbarrierMisuse, p: small{
+			target: "sm_90", decls: sharedDecl, dynamic: 64, block: 64, body: "@!%q bra L; mbarrier.init.shared.b64 [sm], 64; L: /*here*/ mbarrier.arrive.shared.b64 _, [sm];",
+		},
+		fix: map[string]string{"/*here*/": "bar.sync 0;"},
+	},
+	{
+		name: "write to constant memory", class: bench.WriteToConst, p: small{
+			decls: ".const .align 4 .b32 c = 7;", regs: ".reg .b64 %ad;", block: 1, body: "mov.u64 %ad, c; cvta.const.u64 %ad, %ad; st.u32 [%ad], 1;",
+		},
+		fix: map[string]string{"st.u32 [%ad], 1": "ld.u32 %x, [%ad]"},
+	},
 	{name: "a tensor map of zeros", class: bench.BadDescriptor, p: small{
 		target: "sm_90a", decls: sharedDecl, dynamic: 512, regs: ".reg .b32 %a;", block: 1,
-		body: "mbarrier.init.shared.b64 [sm+256], 1; cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [sm], [%in0, {0, 0}], [sm+256];"}},
+		body: "mbarrier.init.shared.b64 [sm+256], 1; cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [sm], [%in0, {0, 0}], [sm+256];",
+	}},
 }
 
 func (m misdeed) prepare(fixed bool) small {

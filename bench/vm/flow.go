@@ -83,7 +83,7 @@ func (d *decoder) nanosleep() {
 	d.typ()
 	ops := d.operands(1, 1)
 	in := d.new(kindControl)
-	in.ctl = func(w *warp, in *inst) {
+	in.ctl = func(w *warp, _ *inst) {
 		w.pc++
 		w.stop = stopYield
 	}

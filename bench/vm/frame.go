@@ -147,9 +147,7 @@ func (w *warp) newFrame(p *program, local int64) *frame {
 			f.q[i][lane] = c
 		}
 	}
-	for i, c := range p.constPred {
-		f.p[i] = c
-	}
+	copy(f.p, p.constPred)
 	f.tally = w.b.tally(p)
 	if w.b.l.checks.has(checkUndefined) {
 		f.u = make([]uint32, p.total())

@@ -33,6 +33,7 @@ func FuzzPTX(f *testing.F) {
 
 // runAnything loads a module and launches each kernel once, small.
 func runAnything(t *testing.T, src []byte, opt vm.Options) {
+	t.Helper()
 	opt.MaxInstructions, opt.MaxMemory = 1<<12, 1<<24
 	dev, err := vm.New(opt)
 	if err != nil {
@@ -55,9 +56,10 @@ func runAnything(t *testing.T, src []byte, opt vm.Options) {
 		}
 		for _, p := range k.Params {
 			arg := make(bench.Arg, p.Size)
-			if p.Size == 8 {
+			switch p.Size {
+			case 8:
 				arg = bench.Pointer(b)
-			} else if p.Size == 4 {
+			case 4:
 				arg = bench.U32(40)
 			}
 			l.Args = append(l.Args, arg)

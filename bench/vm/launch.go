@@ -198,7 +198,7 @@ func (l *launch) run(ctx context.Context) (*bench.Report, error) {
 	for n := min(int64(l.residency()), l.total); l.next < n; {
 		l.admit()
 	}
-	l.counters.init(l)
+	l.counters.init()
 	l.across.init()
 	l.originals = map[uint64]*[shadowSize]byte{}
 	stop := context.AfterFunc(ctx, func() {
@@ -229,7 +229,7 @@ func (l *launch) run(ctx context.Context) (*bench.Report, error) {
 		return nil, err
 	}
 	l.settleGlobal()
-	return &bench.Report{Faults: l.faults.list, Counters: l.counters.result(l), Printed: l.printed}, nil
+	return &bench.Report{Faults: l.faults.list, Counters: l.counters.result(), Printed: l.printed}, nil
 }
 
 // residency is how many blocks the GPU holds at a time.

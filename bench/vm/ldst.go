@@ -107,7 +107,7 @@ func (w *warp) addresses(m *memOp, out *lanes64) {
 	}
 }
 
-// misaligned reports accesses that are not aligned to their size and returns
+// aligned reports accesses that are not aligned to their size and returns
 // the lanes whose are.
 func (w *warp) aligned(in *inst, addr *lanes64, size int, space string) uint32 {
 	var bad uint32
@@ -156,8 +156,9 @@ func get[T word](w *warp, o *operand, i int) T {
 // at is the element at the start of some bytes.
 func at[T word](p []byte) *T { return (*T)(unsafe.Pointer(unsafe.SliceData(p))) }
 
-// sharedOffset checks that a lane's access lies in shared memory.
-func (w *warp) sharedOffsets(in *inst, addr *lanes64, size int, space string) uint32 {
+// sharedOffsets turns addresses into offsets in shared memory and returns the
+// lanes whose accesses lie in it.
+func (w *warp) sharedOffsets(in *inst, addr *lanes64, size int) uint32 {
 	b := w.b
 	limit := uint64(len(b.shared)) - uint64(size)
 	if len(b.shared) < size {
@@ -226,7 +227,7 @@ func loadSharedAt[T word](w *warp, in *inst, addr *lanes64) {
 	var zero T
 	step := uint64(unsafe.Sizeof(zero))
 	size := m.bytes()
-	good := w.sharedOffsets(in, addr, size, "shared")
+	good := w.sharedOffsets(in, addr, size)
 	w.countShared(m, addr, size, good, &w.b.counts.shared.Loads)
 	mem := w.b.shared
 	if r := w.b.race; r != nil {
@@ -266,7 +267,7 @@ func storeSharedAt[T word](w *warp, in *inst, addr *lanes64) {
 	var zero T
 	step := uint64(unsafe.Sizeof(zero))
 	size := m.bytes()
-	good := w.sharedOffsets(in, addr, size, "shared")
+	good := w.sharedOffsets(in, addr, size)
 	w.countShared(m, addr, size, good, &w.b.counts.shared.Stores)
 	mem := w.b.shared
 	if u := w.b.undef; u != nil {

@@ -109,7 +109,7 @@ func (w *warp) rows(in *inst, off *lanes64) (ok uint32) {
 	}
 	saved := w.mask
 	w.mask &= lanes
-	ok = w.sharedOffsets(in, off, 16, "shared")
+	ok = w.sharedOffsets(in, off, 16)
 	w.mask = saved
 	return ok
 }

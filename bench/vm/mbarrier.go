@@ -222,7 +222,7 @@ func mbarrierControl(w *warp, in *inst) {
 			b := w.b.mbarriers[off]
 			if lanes := arrived[b]; lanes != 0 {
 				delete(arrived, b)
-				w.b.arriveAt(w, b, off, op, lanes)
+				w.b.arriveAt(w, b, op, lanes)
 			}
 		}
 	}
@@ -355,17 +355,17 @@ func (b *block) invalidate(w *warp, in *inst, lane int, off uint32) {
 
 // arriveAt lets lanes' arrivals count, and completes the phase if they were
 // the last.
-func (b *block) arriveAt(w *warp, m *mbarrier, off uint32, op *mbarrierOp, lanes uint32) {
+func (b *block) arriveAt(w *warp, m *mbarrier, op *mbarrierOp, lanes uint32) {
 	if r := b.race; r != nil && !r.off && op.kind == mbarrierArrive && op.strong.releases() {
 		m.clock = m.clock.join(r.snapshot(w, lanes))
 		w.clock.tick++
 	}
-	b.settle(m, off)
+	b.settle(m)
 }
 
 // settle completes an mbarrier's phase when nothing is pending, and wakes who
 // waits for that.
-func (b *block) settle(m *mbarrier, off uint32) {
+func (b *block) settle(m *mbarrier) {
 	if m.pending != 0 || m.bytes != 0 {
 		return
 	}

@@ -75,7 +75,7 @@ func TestAtomics(t *testing.T) {
 		{"and.b32", 4, func(a, b uint64) uint64 { return a & b }},
 		{"or.b64", 8, func(a, b uint64) uint64 { return a | b }},
 		{"xor.b32", 4, func(a, b uint64) uint64 { return a ^ b }},
-		{"exch.b32", 4, func(a, b uint64) uint64 { return b }},
+		{"exch.b32", 4, func(_, b uint64) uint64 { return b }},
 		{"inc.u32", 4, func(a, b uint64) uint64 {
 			if a >= b {
 				return 0
@@ -198,8 +198,10 @@ func TestCounters(t *testing.T) {
 		{"shared atomics on one word go one by one", "red.shared.add.u32 [sm], 1;", func(c *bench.Counters) int64 { return c.Shared.Atomics.Wavefronts }, 32},
 		{"barriers of a warp", "bar.sync 0; bar.sync 0; bar.sync 1;", func(c *bench.Counters) int64 { return c.Barriers }, 3},
 		{"a branch that parts the warp", "setp.lt.u32 %p, %t, 5; @%p bra L; mov.u32 %a0, 1; L:", func(c *bench.Counters) int64 { return c.Branches*10 + c.Divergent }, 11},
-		{"active lanes", "setp.lt.u32 %p, %t, 5; @%p bra L; mov.u32 %a0, 1; mov.u32 %a1, 1; L:",
-			func(c *bench.Counters) int64 { return c.ActiveLanes - 32*5 }, 2 * 27}, // the program's own: mov, ld.param, setp, bra, ret
+		{
+			"active lanes", "setp.lt.u32 %p, %t, 5; @%p bra L; mov.u32 %a0, 1; mov.u32 %a1, 1; L:",
+			func(c *bench.Counters) int64 { return c.ActiveLanes - 32*5 }, 2 * 27,
+		}, // the program's own: mov, ld.param, setp, bra, ret
 		{"fences", "fence.acq_rel.gpu; membar.cta;", func(c *bench.Counters) int64 { return c.Fences }, 2},
 	} {
 		require.Equal(t, c.want, c.got(run(c.body)), c.name)

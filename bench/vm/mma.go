@@ -3,7 +3,6 @@ package vm
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/ptx"
@@ -41,7 +40,9 @@ func (d *decoder) mma() {
 		d.refuse("the virtual machine does not have this shape")
 	}
 	op := &mmaOp{}
-	fmt.Sscanf(shape, "m%dn%dk%d", &op.m, &op.n, &op.k)
+	if _, err := fmt.Sscanf(shape, "m%dn%dk%d", &op.m, &op.n, &op.k); err != nil {
+		d.refuse("shape %s: %v", shape, err)
+	}
 	la, lb := d.take("row", "col"), d.take("row", "col")
 	op.sat = d.has("satfinite")
 	d.take("kind::f8f6f4")
@@ -131,9 +132,9 @@ func (op *mmaOp) registers(d *decoder) (a, b, c, dd int) {
 	floatAcc := (op.ct == ptx.F32 || op.ct == ptx.F16) && (op.dt == ptx.F32 || op.dt == ptx.F16)
 	switch op.at {
 	case ptx.F16:
-		ok = same && floatAcc && strings.Contains("m16n8k8 m16n8k16", key)
+		ok = same && floatAcc && (key == "m16n8k8" || key == "m16n8k16")
 	case ptx.BF16:
-		ok = same && op.ct == ptx.F32 && op.dt == ptx.F32 && strings.Contains("m16n8k8 m16n8k16", key)
+		ok = same && op.ct == ptx.F32 && op.dt == ptx.F32 && (key == "m16n8k8" || key == "m16n8k16")
 	case ptx.TF32:
 		ok = same && op.ct == ptx.F32 && op.dt == ptx.F32 && (key == "m16n8k4" || key == "m16n8k8")
 	case ptx.E4M3, ptx.E5M2:

@@ -16,51 +16,73 @@ import (
 type fragment func(lane, i int) (row, col int)
 
 type mmaShape struct {
-	name       string
-	m, n, k    int
-	typ        string
-	bits       int // of an element of A and B
-	a, b       fragment
-	acc, accTo string
+	name    string
+	m, n, k int
+	typ     string
+	bits    int // of an element of A and B
+	a, b    fragment
+	acc     string
 }
 
 func g(l int) int { return l >> 2 }
 func q(l int) int { return l & 3 }
 
 var mmaShapes = []mmaShape{
-	{name: "m16n8k16", m: 16, n: 8, k: 16, typ: "f16", bits: 16, acc: "f32",
+	{
+		name: "m16n8k16", m: 16, n: 8, k: 16, typ: "f16", bits: 16, acc: "f32",
 		a: func(l, i int) (int, int) { return g(l) + 8*(i>>1&1), 2*q(l) + i&1 + 8*(i>>2) },
-		b: func(l, i int) (int, int) { return 2*q(l) + i&1 + 8*(i>>1), g(l) }},
-	{name: "m16n8k16", m: 16, n: 8, k: 16, typ: "bf16", bits: 16, acc: "f32",
+		b: func(l, i int) (int, int) { return 2*q(l) + i&1 + 8*(i>>1), g(l) },
+	},
+	{
+		name: "m16n8k16", m: 16, n: 8, k: 16, typ: "bf16", bits: 16, acc: "f32",
 		a: func(l, i int) (int, int) { return g(l) + 8*(i>>1&1), 2*q(l) + i&1 + 8*(i>>2) },
-		b: func(l, i int) (int, int) { return 2*q(l) + i&1 + 8*(i>>1), g(l) }},
-	{name: "m16n8k16", m: 16, n: 8, k: 16, typ: "f16", bits: 16, acc: "f16",
+		b: func(l, i int) (int, int) { return 2*q(l) + i&1 + 8*(i>>1), g(l) },
+	},
+	{
+		name: "m16n8k16", m: 16, n: 8, k: 16, typ: "f16", bits: 16, acc: "f16",
 		a: func(l, i int) (int, int) { return g(l) + 8*(i>>1&1), 2*q(l) + i&1 + 8*(i>>2) },
-		b: func(l, i int) (int, int) { return 2*q(l) + i&1 + 8*(i>>1), g(l) }},
-	{name: "m16n8k8", m: 16, n: 8, k: 8, typ: "f16", bits: 16, acc: "f32",
+		b: func(l, i int) (int, int) { return 2*q(l) + i&1 + 8*(i>>1), g(l) },
+	},
+	{
+		name: "m16n8k8", m: 16, n: 8, k: 8, typ: "f16", bits: 16, acc: "f32",
 		a: func(l, i int) (int, int) { return g(l) + 8*(i>>1), 2*q(l) + i&1 },
-		b: func(l, i int) (int, int) { return 2*q(l) + i, g(l) }},
-	{name: "m16n8k8", m: 16, n: 8, k: 8, typ: "tf32", bits: 32, acc: "f32",
+		b: func(l, i int) (int, int) { return 2*q(l) + i, g(l) },
+	},
+	{
+		name: "m16n8k8", m: 16, n: 8, k: 8, typ: "tf32", bits: 32, acc: "f32",
 		a: func(l, i int) (int, int) { return g(l) + 8*(i&1), q(l) + 4*(i>>1) },
-		b: func(l, i int) (int, int) { return q(l) + 4*i, g(l) }},
-	{name: "m16n8k4", m: 16, n: 8, k: 4, typ: "tf32", bits: 32, acc: "f32",
+		b: func(l, i int) (int, int) { return q(l) + 4*i, g(l) },
+	},
+	{
+		name: "m16n8k4", m: 16, n: 8, k: 4, typ: "tf32", bits: 32, acc: "f32",
 		a: func(l, i int) (int, int) { return g(l) + 8*i, q(l) },
-		b: func(l, i int) (int, int) { return q(l), g(l) }},
-	{name: "m16n8k32", m: 16, n: 8, k: 32, typ: "e4m3", bits: 8, acc: "f32",
+		b: func(l, _ int) (int, int) { return q(l), g(l) },
+	},
+	{
+		name: "m16n8k32", m: 16, n: 8, k: 32, typ: "e4m3", bits: 8, acc: "f32",
 		a: func(l, i int) (int, int) { return g(l) + 8*(i>>2&1), 4*q(l) + i&3 + 16*(i>>3) },
-		b: func(l, i int) (int, int) { return 4*q(l) + i&3 + 16*(i>>2), g(l) }},
-	{name: "m16n8k32", m: 16, n: 8, k: 32, typ: "e5m2", bits: 8, acc: "f32",
+		b: func(l, i int) (int, int) { return 4*q(l) + i&3 + 16*(i>>2), g(l) },
+	},
+	{
+		name: "m16n8k32", m: 16, n: 8, k: 32, typ: "e5m2", bits: 8, acc: "f32",
 		a: func(l, i int) (int, int) { return g(l) + 8*(i>>2&1), 4*q(l) + i&3 + 16*(i>>3) },
-		b: func(l, i int) (int, int) { return 4*q(l) + i&3 + 16*(i>>2), g(l) }},
-	{name: "m16n8k32", m: 16, n: 8, k: 32, typ: "s8", bits: 8, acc: "s32",
+		b: func(l, i int) (int, int) { return 4*q(l) + i&3 + 16*(i>>2), g(l) },
+	},
+	{
+		name: "m16n8k32", m: 16, n: 8, k: 32, typ: "s8", bits: 8, acc: "s32",
 		a: func(l, i int) (int, int) { return g(l) + 8*(i>>2&1), 4*q(l) + i&3 + 16*(i>>3) },
-		b: func(l, i int) (int, int) { return 4*q(l) + i&3 + 16*(i>>2), g(l) }},
-	{name: "m16n8k16", m: 16, n: 8, k: 16, typ: "u8", bits: 8, acc: "s32",
+		b: func(l, i int) (int, int) { return 4*q(l) + i&3 + 16*(i>>2), g(l) },
+	},
+	{
+		name: "m16n8k16", m: 16, n: 8, k: 16, typ: "u8", bits: 8, acc: "s32",
 		a: func(l, i int) (int, int) { return g(l) + 8*(i>>2), 4*q(l) + i&3 },
-		b: func(l, i int) (int, int) { return 4*q(l) + i, g(l) }},
-	{name: "m16n8k64", m: 16, n: 8, k: 64, typ: "s4", bits: 4, acc: "s32",
+		b: func(l, i int) (int, int) { return 4*q(l) + i, g(l) },
+	},
+	{
+		name: "m16n8k64", m: 16, n: 8, k: 64, typ: "s4", bits: 4, acc: "s32",
 		a: func(l, i int) (int, int) { return g(l) + 8*(i>>3&1), 8*q(l) + i&7 + 32*(i>>4) },
-		b: func(l, i int) (int, int) { return 8*q(l) + i&7 + 32*(i>>3), g(l) }},
+		b: func(l, i int) (int, int) { return 8*q(l) + i&7 + 32*(i>>3), g(l) },
+	},
 }
 
 // decodeElement is an element's value.
@@ -296,9 +318,9 @@ func TestQuadMma(t *testing.T) {
 							want += num.F16.Decode(a[pr][4*row+k]) * num.F16.Decode(b[pr][8*k+col])
 						}
 						if acc == "f16" {
-							require.Equal(t, want, num.F16.Decode(got[4*l+i/2]>>(16*(i%2))&0xffff))
+							require.Equal(t, num.F16.Encode(want, num.Even, false), got[4*l+i/2]>>(16*(i%2))&0xffff)
 						} else {
-							require.EqualValues(t, want, float(got[8*l+i]))
+							require.Equal(t, num.F32.Encode(want, num.Even, false), got[8*l+i])
 						}
 					}
 				}

@@ -290,12 +290,16 @@ func (m *module) reachable(f *ptx.Function) []*ptx.Function {
 			}
 		}
 	}
-	for i := 0; i < len(list); i++ {
-		for _, in := range list[i].Code {
-			for j := range in.Operands {
-				visit(&in.Operands[j])
+	for todo := list; len(todo) > 0; {
+		before := len(list)
+		for _, g := range todo {
+			for _, in := range g.Code {
+				for j := range in.Operands {
+					visit(&in.Operands[j])
+				}
 			}
 		}
+		todo = list[before:]
 	}
 	return list
 }

@@ -56,17 +56,17 @@ func (s small) text(buffers int) string {
 }
 
 // run runs the program over buffers and gives back their contents.
-func (s small) run(t testing.TB, buffers ...[]byte) ([][]byte, *bench.Report) {
-	t.Helper()
-	out, report, err := s.try(t, buffers...)
-	require.NoError(t, err)
+func (s small) run(tb testing.TB, buffers ...[]byte) ([][]byte, *bench.Report) {
+	tb.Helper()
+	out, report, err := s.try(tb, buffers...)
+	require.NoError(tb, err)
 	return out, report
 }
 
-func (s small) try(t testing.TB, buffers ...[]byte) ([][]byte, *bench.Report, error) {
-	t.Helper()
+func (s small) try(tb testing.TB, buffers ...[]byte) ([][]byte, *bench.Report, error) {
+	tb.Helper()
 	dev, err := vm.New(s.opt)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	defer dev.Close()
 	ctx := context.Background()
 	m, err := dev.Load(ctx, "small.ptx", []byte(s.text(len(buffers))))
@@ -77,8 +77,8 @@ func (s small) try(t testing.TB, buffers ...[]byte) ([][]byte, *bench.Report, er
 	var list []bench.Buffer
 	for _, data := range buffers {
 		b, err := dev.Alloc(int64(len(data)), 256)
-		require.NoError(t, err)
-		require.NoError(t, dev.Write(b, 0, data))
+		require.NoError(tb, err)
+		require.NoError(tb, dev.Write(b, 0, data))
 		list = append(list, b)
 		l.Args = append(l.Args, bench.Pointer(b))
 	}
@@ -90,7 +90,7 @@ func (s small) try(t testing.TB, buffers ...[]byte) ([][]byte, *bench.Report, er
 	var out [][]byte
 	for i, b := range list {
 		data := make([]byte, len(buffers[i]))
-		require.NoError(t, dev.Read(b, 0, data))
+		require.NoError(tb, dev.Read(b, 0, data))
 		out = append(out, data)
 	}
 	return out, report, nil

@@ -160,7 +160,7 @@ func (r *raceState) before(s stamp, w *warp, lane int) bool {
 		return same && l == lane || w.clock.own[lane].knows(int(e.warp), l, e.tick)
 	}
 	for m := e.lanes; m != 0; m &= m - 1 {
-		if l := firstLane(m); !(same && l == lane) && !w.clock.own[lane].knows(int(e.warp), l, e.tick) {
+		if l := firstLane(m); (!same || l != lane) && !w.clock.own[lane].knows(int(e.warp), l, e.tick) {
 			return false
 		}
 	}

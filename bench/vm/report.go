@@ -111,7 +111,7 @@ func (l *launch) reports(class bench.FaultClass) bool { return l.checks.has(l.de
 
 // threadID is a thread's index in its block, from its number.
 func (l *launch) threadID(n int) [3]uint32 {
-	x, y := uint32(l.block[0]), uint32(l.block[1])
+	x, y := l.block[0], l.block[1]
 	t := uint32(n)
 	return [3]uint32{t % x, t / x % y, t / (x * y)}
 }

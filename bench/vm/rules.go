@@ -354,7 +354,7 @@ func (w *warp) keepUndefined(in *inst, lane int, addr uint64, n int, bits uint64
 
 // undefinedMatrix: an element of D depends on its row of A, its column of B and
 // its element of C.
-func undefinedMatrix(w *warp, in *inst, m uint32) {
+func undefinedMatrix(w *warp, in *inst, _ uint32) {
 	op := in.mma
 	p := w.fr.prog
 	k := class32

@@ -7,10 +7,9 @@ package vm
 
 // stuckState is what a block compares with.
 type stuckState struct {
-	hash    uint64
-	steps   int // comparisons since it was kept
-	limit   int
-	version int64
+	hash  uint64
+	steps int // comparisons since it was kept
+	limit int
 }
 
 // stuck says whether the block's state has come back to an earlier one.

@@ -15,9 +15,17 @@ func TestTargetsAndGPUs(t *testing.T) {
 		gpu, arch string
 		runs      bool
 	}{
-		{"a100", "sm_80", true}, {"a100", "sm_75", true}, {"a100", "sm_86", false}, {"t4", "sm_80", false},
-		{"h100", "sm_90a", true}, {"h100", "sm_90", true}, {"a100", "sm_90a", false},
-		{"b200", "sm_90a", false}, {"b200", "sm_90", true}, {"b200", "sm_100f", true}, {"rtx5090", "sm_100f", false},
+		{"a100", "sm_80", true},
+		{"a100", "sm_75", true},
+		{"a100", "sm_86", false},
+		{"t4", "sm_80", false},
+		{"h100", "sm_90a", true},
+		{"h100", "sm_90", true},
+		{"a100", "sm_90a", false},
+		{"b200", "sm_90a", false},
+		{"b200", "sm_90", true},
+		{"b200", "sm_100f", true},
+		{"rtx5090", "sm_100f", false},
 	} {
 		g, err := target.Lookup(c.gpu)
 		require.NoError(t, err)

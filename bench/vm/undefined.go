@@ -211,11 +211,11 @@ func (w *warp) useUndefined(in *inst, lane int, from uint32, use string) {
 	if o.class != bench.UninitialisedRegister && w.b.hold(w, in, lane, from, use) {
 		return
 	}
-	w.reportUndefined(in, w.source(in), lane, from, use)
+	w.reportUndefined(w.source(in), lane, from, use)
 }
 
 // reportUndefined adds the fault.
-func (w *warp) reportUndefined(in *inst, src *ptx.Instruction, lane int, from uint32, use string) {
+func (w *warp) reportUndefined(src *ptx.Instruction, lane int, from uint32, use string) {
 	o := &w.b.origins[from]
 	f := w.b.faults.add(faultKey{class: o.class, in: src, other: o.src}, 1)
 	if f == nil {

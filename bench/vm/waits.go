@@ -20,7 +20,11 @@ func (w *warp) describeWait(p *path) string {
 		}
 		return fmt.Sprintf("%s: barrier %d%s", who, p.wait.id, at)
 	case waitMbarrier:
-		return fmt.Sprintf("%s: phase %d of the mbarrier at %#x%s", who, p.wait.phase, p.wait.addr, at)
+		text := fmt.Sprintf("%s: phase %d of the mbarrier at %#x%s", who, p.wait.phase, p.wait.addr+w.b.sharedBase, at)
+		if m := w.b.mbarriers[p.wait.addr]; m != nil {
+			text += ", where " + m.describe()
+		}
+		return text
 	case waitCollective:
 		return fmt.Sprintf("%s: other lanes at %s%s", who, p.wait.in.coll.name, at)
 	case waitCluster:

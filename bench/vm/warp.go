@@ -268,10 +268,16 @@ func (w *warp) newJoin(pc int32, fr *frame, want uint32, parent *join) *join {
 	return j
 }
 
+// joinsAt says whether the current path's join is at a place of its function.
+func (w *warp) joinsAt(pc int32) bool {
+	j := w.join
+	return j != nil && j.pc == pc && j.fr == w.fr && !j.call
+}
+
 // diverge parts the current path: the lanes of other go to pc, the rest stay.
 // All meet again at reconverge.
 func (w *warp) diverge(other uint32, pc, reconverge int32) {
-	if reconverge >= 0 && !(w.join != nil && w.join.pc == reconverge && w.join.fr == w.fr && !w.join.call) {
+	if reconverge >= 0 && !w.joinsAt(reconverge) {
 		w.join = w.newJoin(reconverge, w.fr, w.mask, w.join)
 	}
 	if pc == reconverge {
@@ -284,8 +290,9 @@ func (w *warp) diverge(other uint32, pc, reconverge int32) {
 }
 
 // meet is the pseudo instruction where lanes that parted come together.
-func meet(w *warp, in *inst) {
-	for j := w.join; j != nil && j.pc == w.pc && j.fr == w.fr && !j.call; j = w.join {
+func meet(w *warp, _ *inst) {
+	for w.joinsAt(w.pc) {
+		j := w.join
 		j.arrived |= w.mask
 		if j.arrived != j.want {
 			w.mask = 0
@@ -333,7 +340,7 @@ func (w *warp) complete(j, end *join) {
 func (w *warp) exitLanes(lanes uint32) {
 	w.live &^= lanes
 	w.leave(lanes, nil)
-	w.b.exited(w)
+	w.b.exited()
 }
 
 // release lets lanes that wait for others at a join go on alone, where those
@@ -365,14 +372,6 @@ func (w *warp) waitingAtJoins() uint32 {
 		seen(w.paths[i].join)
 	}
 	return m
-}
-
-// active is the lanes of the current instruction: those whose guard holds.
-func (w *warp) guardMask(in *inst) uint32 {
-	if in.guard < 0 {
-		return w.mask
-	}
-	return w.mask & (w.p[in.guard] ^ in.flip)
 }
 
 // guarded runs an instruction for the lanes whose guard holds.
