@@ -2,10 +2,14 @@ package vm_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/bench/vm"
@@ -89,4 +93,28 @@ func TestDamagedPrograms(t *testing.T) {
 			runAnything(t, damage(src, uint64(100*i+n)), vm.Options{Seed: uint64(n), Schedule: vm.Shuffle, Async: vm.Random})
 		}
 	}
+}
+
+// TestGreedyPrograms: programs that ask for very much are refused, or run in
+// bounded memory.
+func TestGreedyPrograms(t *testing.T) {
+	var many strings.Builder
+	for i := range 40000 {
+		fmt.Fprintf(&many, "add.u32 %%x, %%x, %d;\n", 1000+i)
+	}
+	for _, c := range []struct {
+		name, want string
+		p          small
+	}{
+		{"constants", "registers and constants", small{regs: ".reg .b32 %x;", body: "mov.u32 %x, 0;" + many.String()}},
+		{"local memory", "local memory", small{body: ".local .b8 x[600000];"}},
+		{"shared memory", "bytes of shared memory", small{decls: ".shared .b8 x[600000];", regs: ".reg .b64 %x;", body: "mov.u64 %x, x;"}},
+		{"global memory", "are in use", small{decls: ".global .b8 x[1000000000000];"}},
+	} {
+		_, _, err := c.p.try(t)
+		require.ErrorContains(t, err, c.want, c.name)
+	}
+	p := small{regs: ".reg .b64 %x;", body: ".local .b8 x[500000]; mov.u64 %x, x; st.local.u32 [%x], 1;", grid: 20, block: 64, opt: vm.Options{Workers: 8}}
+	_, report := p.run(t)
+	require.Empty(t, report.Faults)
 }

@@ -193,8 +193,8 @@ func (l *launch) run(ctx context.Context) (*bench.Report, error) {
 	l.faults.most = l.dev.opt.MaxFaults
 	l.resident = map[int64]*resident{}
 	l.version = 1
-	workers := int(min(int64(l.dev.opt.Workers), l.total))
-	l.most = 2 * workers
+	workers := int(max(min(int64(l.dev.opt.Workers), l.total, maxBlockBytes/l.blockBytes()), 1))
+	l.most = int(max(min(2*int64(workers), maxBlockBytes/l.blockBytes()), 1))
 	for n := min(int64(l.residency()), l.total); l.next < n; {
 		l.admit()
 	}
@@ -230,6 +230,16 @@ func (l *launch) run(ctx context.Context) (*bench.Report, error) {
 	}
 	l.settleGlobal()
 	return &bench.Report{Faults: l.faults.list, Counters: l.counters.result(), Printed: l.printed}, nil
+}
+
+// maxBlockBytes is about how much memory all the blocks that run may take.
+const maxBlockBytes = 2 << 30
+
+// blockBytes is about how much memory a block takes.
+func (l *launch) blockBytes() int64 {
+	warps := int64(l.threads+warpSize-1) / warpSize
+	registers := int64(l.prog.total()) * 8 * warpSize * 2
+	return warps*(registers+2*warpSize*l.prog.localBytes) + 10*l.sharedSize + 1<<16
 }
 
 // residency is how many blocks the GPU holds at a time.

@@ -1,13 +1,18 @@
 package vm
 
 import (
+	"fmt"
 	"sort"
 
 	"github.com/kgen-dev/kgen/codegen/ptx"
 )
 
-// maxLiveBits bounds the memory of the liveness analysis.
-const maxLiveBits = 1 << 31
+// Bounds on what a function may ask for: the memory of the liveness analysis,
+// and registers and constants of a warp.
+const (
+	maxLiveBits = 1 << 29
+	maxSlots    = 1 << 14
+)
 
 // assignSlots gives every value a slot: constants one of their own, first of
 // all, and registers that are never live together may share one. PTX has as
@@ -118,6 +123,9 @@ func (d *decoder) finish() {
 	scratch := [2]int32{int32(p.slots[class32]), int32(p.slots[class64])}
 	p.slots[class32]++
 	p.slots[class64]++
+	if n := p.total(); n > maxSlots {
+		panic(&ptx.Error{File: d.mod.src.File, Pos: d.fn.Pos, Msg: fmt.Sprintf("%s: %d registers and constants at a time: the virtual machine has %d", d.fn.Name, n, maxSlots)})
+	}
 	p.base = [numClasses]int32{0, int32(p.slots[0]), int32(p.slots[0] + p.slots[1])}
 	unify := func(list []int32) []int32 {
 		for i, v := range list {
