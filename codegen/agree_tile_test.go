@@ -41,7 +41,7 @@ func TestAgree(t *testing.T) {
 				}
 				gpu, err := target.Lookup(name)
 				require.NoError(t, err)
-				compareCase(t, &irtest.Case{Prog: p, Args: smallArgs(p, sizes), Tol: make([]irtest.Tolerance, len(p.Params))}, gpu)
+				compareCase(t, &irtest.Case{Prog: p, Args: smallArgs(p, sizes), Tol: make([]irtest.Tolerance, len(p.Params))}, gpu, direct)
 			})
 		}
 	}

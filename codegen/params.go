@@ -2,6 +2,7 @@ package codegen
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/kgen-dev/kgen/codegen/simt"
 	"github.com/kgen-dev/kgen/ir"
@@ -272,16 +273,63 @@ func (l *lowering) grouped(id, rows, cols *simt.Value) (i, j *simt.Value) {
 	return b.Add(first, b.RemU(in, size)), b.DivU(in, size)
 }
 
-// expr computes a size expression.
+// expr computes a size expression, whose value is an i32. Where a part of it may need
+// more bits, all of it is computed in 64.
 func (l *lowering) expr(e ir.Expr) *simt.Value {
+	t := simt.I32
+	if _, _, ok := l.sizeRange(e); !ok {
+		t = simt.I64
+	}
+	return l.b.Trunc(l.exprIn(e, t), simt.I32)
+}
+
+// sizeRange is the least and greatest value of an expression over all sizes; ok is false
+// if it or a part of it may not be an i32.
+func (l *lowering) sizeRange(e ir.Expr) (lo, hi float64, ok bool) {
+	switch e.Op {
+	case ir.ExprConst:
+		lo, hi = float64(e.Val), float64(e.Val)
+	case ir.ExprSym:
+		lo, hi = 0, math.MaxInt32
+		if p := l.k.Param(e.Name); p != nil && p.Type.IsScalar() {
+			lo = -math.MaxInt32
+			if p.Type.Elem == ir.I64 {
+				return 0, 0, false
+			}
+		}
+	default:
+		a, b, okX := l.sizeRange(*e.X)
+		c, d, okY := l.sizeRange(*e.Y)
+		if !okX || !okY {
+			return 0, 0, false
+		}
+		switch e.Op {
+		case ir.ExprAdd:
+			lo, hi = a+c, b+d
+		case ir.ExprSub:
+			lo, hi = a-d, b-c
+		case ir.ExprMul:
+			lo, hi = min(a*c, a*d, b*c, b*d), max(a*c, a*d, b*c, b*d)
+		case ir.ExprMin:
+			lo, hi = min(a, c), min(b, d)
+		case ir.ExprMax:
+			lo, hi = max(a, c), max(b, d)
+		default: // divisions, of numbers from 0 on
+			lo, hi = 0, b
+		}
+	}
+	return lo, hi, lo >= math.MinInt32 && hi <= math.MaxInt32
+}
+
+func (l *lowering) exprIn(e ir.Expr, t simt.Type) *simt.Value {
 	b := l.b
 	switch e.Op {
 	case ir.ExprConst:
-		return b.Const32(int(e.Val))
+		return b.Const(t, e.Val)
 	case ir.ExprSym:
-		return l.symbol(e.Name)
+		return b.Sext(l.symbol(e.Name), t)
 	}
-	x, y := l.expr(*e.X), l.expr(*e.Y)
+	x, y := l.exprIn(*e.X, t), l.exprIn(*e.Y, t)
 	switch e.Op {
 	case ir.ExprAdd:
 		return b.Add(x, y)
@@ -292,7 +340,7 @@ func (l *lowering) expr(e ir.Expr) *simt.Value {
 	case ir.ExprDiv:
 		return b.DivU(x, y)
 	case ir.ExprCeilDiv:
-		return b.DivU(b.Add(x, b.Sub(y, b.Const32(1))), y)
+		return b.DivU(b.Add(x, b.Sub(y, b.Const(t, 1))), y)
 	case ir.ExprMin:
 		return b.Min(x, y)
 	}

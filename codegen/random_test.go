@@ -13,6 +13,8 @@ import (
 
 	"github.com/kgen-dev/kgen/bench/vm"
 	"github.com/kgen-dev/kgen/codegen"
+	"github.com/kgen-dev/kgen/codegen/nvrtc"
+	"github.com/kgen-dev/kgen/codegen/nvrtc/nvrtctest"
 	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/ir"
 	"github.com/kgen-dev/kgen/ir/eval"
@@ -46,10 +48,42 @@ func TestRandomPrograms(t *testing.T) {
 			}
 			gpu, err := target.Lookup(gpuNames[seed%uint64(len(gpuNames))])
 			require.NoError(t, err)
-			compareCase(t, c, gpu)
+			compareCase(t, c, gpu, direct)
 		})
 	}
 }
+
+// TestRandomCUDA does the same with NVRTC's PTX of the CUDA C.
+func TestRandomCUDA(t *testing.T) {
+	cc := nvrtctest.Compiler(t)
+	for seed := firstSeed(); seed < firstSeed()+samples(6); seed++ {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			c, err := irtest.NewCase(seed)
+			require.NoError(t, err)
+			gpu, err := target.Lookup(gpuNames[seed%uint64(len(gpuNames))])
+			require.NoError(t, err)
+			compareCase(t, c, gpu, func(c *codegen.Compiled) (string, error) {
+				src, err := c.CUDA()
+				if err != nil {
+					return "", err
+				}
+				if len(src) > 300_000 {
+					t.Skipf("%d bytes of CUDA C would take NVRTC minutes", len(src))
+				}
+				o := nvrtc.Options{Arch: fmt.Sprintf("compute_%d", gpu.CC.SM()), Flags: []string{"--fmad=false"}}
+				res, err := cc.Compile(context.Background(), nvrtc.Source{Name: "random.cu", Text: src}, o)
+				if err != nil {
+					return "", err
+				}
+				return string(res.PTX), nil
+			})
+		})
+	}
+}
+
+// direct is our own PTX.
+func direct(c *codegen.Compiled) (string, error) { return c.PTX() }
 
 // firstSeed is where tests begin that draw by seeds.
 func firstSeed() uint64 {
@@ -59,14 +93,14 @@ func firstSeed() uint64 {
 
 // compareCase runs a case both ways. What does not fit a GPU, or is not supported, is
 // skipped.
-func compareCase(t *testing.T, c *irtest.Case, gpu *target.GPU) {
+func compareCase(t *testing.T, c *irtest.Case, gpu *target.GPU, ptx func(*codegen.Compiled) (string, error)) {
 	t.Helper()
 	compiled, err := codegen.Compile(c.Prog, gpu, codegen.Options{Verify: true})
 	if errors.Is(err, codegen.ErrUnsupported) || errors.Is(err, codegen.ErrResources) {
 		t.Skip(err)
 	}
 	require.NoError(t, err)
-	text, err := compiled.PTX()
+	text, err := ptx(compiled)
 	require.NoError(t, err)
 	want, got := copyArgs(c.Args), copyArgs(c.Args)
 	require.NoError(t, eval.Run(context.Background(), c.Prog, want, eval.Options{}))
@@ -126,7 +160,9 @@ func TestDump(t *testing.T) {
 	require.NoError(t, err)
 	gpu, err := target.Lookup("a100")
 	require.NoError(t, err)
-	dump := func(name, text string) { require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644)) }
+	dump := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+	}
 	c, err := codegen.Compile(p, gpu, codegen.Options{Verify: true, Dump: func(k, pass, text string) { dump(k+"."+pass, text) }})
 	require.NoError(t, err)
 	text, err := c.PTX()

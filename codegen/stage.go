@@ -116,7 +116,7 @@ func (s *stager) find(r *ir.Region) []*staged {
 			continue
 		}
 		st := &staged{load: o, first: -1}
-		if !s.feedsDots(o.Result(), st) {
+		if !s.feedsDots(o.Result(), st, r) {
 			continue
 		}
 		vs := map[*ir.Value]bool{o.Result(): true}
@@ -136,17 +136,19 @@ func (s *stager) find(r *ir.Region) []*staged {
 	return found
 }
 
-// feedsDots tells whether all uses of v are operands of dots, following
-// transposes, which go to st.
-func (s *stager) feedsDots(v *ir.Value, st *staged) bool {
+// feedsDots tells whether all uses of v are operands of dots, following transposes.
+// Those in the region r go to st; others stay where they are.
+func (s *stager) feedsDots(v *ir.Value, st *staged, r *ir.Region) bool {
 	if len(s.users[v]) == 0 {
 		return false
 	}
 	for _, u := range s.users[v] {
 		switch {
 		case u.Code == ir.OpDot && u.Args[2] != v:
-		case u.Code == ir.OpTranspose && s.feedsDots(u.Result(), st):
-			st.chain = append([]*ir.Op{u}, st.chain...)
+		case u.Code == ir.OpTranspose && s.feedsDots(u.Result(), st, r):
+			if slices.Contains(r.Ops, u) {
+				st.chain = append([]*ir.Op{u}, st.chain...)
+			}
 		default:
 			return false
 		}

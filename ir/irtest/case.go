@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/kgen-dev/kgen/ir"
 	"github.com/kgen-dev/kgen/ir/eval"
@@ -60,10 +61,13 @@ type maker struct {
 	c      *Case
 	rows   int // extents of most tiles
 	cols   int
-	tiles  int // of the tile space
+	tiles  int // extent of the tile space's first axis
 	at     *ir.Value
-	n      *ir.Value // a scalar parameter
-	pool   []tile    // in scope
+	counts []int       // extents of all axes
+	ats    []*ir.Value // their variables
+	n      *ir.Value   // a scalar parameter
+	pool   []tile      // in scope
+	loops  []*ir.Value // indices of the loops we are in
 	depth  int
 	inputs []input
 	names  int
@@ -89,9 +93,8 @@ func NewCase(seed uint64) (*Case, error) {
 	for m.rows*m.cols > 4096 {
 		m.rows, m.cols = pick(m, extents), pick(m, extents)
 	}
-	m.tiles = 1 + m.IntN(3)
-	m.at = m.b.Over("tile", ir.Lit(int64(m.tiles)))
-	m.n = m.scalar("n", eval.Int(int64(m.IntN(7)-1)))
+	m.n = m.scalar("n", ir.I32, eval.Int(int64(m.IntN(7)-1)))
+	m.space()
 	m.b.SetHints(ir.Hints{Warps: pick(m, []int{1, 2, 4, 8}), Stages: m.IntN(4)})
 	m.ops(4 + m.IntN(10))
 	for range 3 {
@@ -105,6 +108,39 @@ func NewCase(seed uint64) (*Case, error) {
 	}
 	m.c.Prog = ir.Single(k)
 	return m.c, nil
+}
+
+// space draws one to three axes of the tile space, and the order of its tiles.
+func (m *maker) space() {
+	for i := range 1 + m.IntN(5)/2 {
+		n := 1 + m.IntN(3)
+		count := ir.Lit(int64(n))
+		switch e := pick(m, []ir.Elem{ir.I32, ir.I64}); m.IntN(5) {
+		case 0:
+			name := m.name("count")
+			m.scalar(name, e, eval.Int(int64(n)))
+			count = ir.Sym(name)
+		case 1:
+			name, by := m.name("size"), 1+m.IntN(9)
+			m.scalar(name, e, eval.Int(int64(n*by-m.IntN(by))))
+			count = ir.Sym(name).CeilDiv(ir.Lit(int64(by)))
+		case 2:
+			name := m.name("size")
+			m.scalar(name, e, eval.Int(int64(2*n+7)))
+			count = ir.MaxOf(ir.MinOf(ir.Sym(name).Minus(ir.Lit(7)), ir.Sym(name)).Times(ir.Lit(3)).Div(ir.Lit(6)), ir.Lit(1))
+		}
+		m.counts = append(m.counts, n)
+		m.ats = append(m.ats, m.b.Over(fmt.Sprintf("tile%d", i), count))
+	}
+	var o ir.Order
+	if len(m.counts) > 1 && m.chance(2) {
+		o.Group = m.IntN(4)
+	}
+	if m.chance(3) {
+		o.Reversed = []int{m.IntN(len(m.counts))}
+	}
+	m.b.SetOrder(o)
+	m.tiles, m.at = m.counts[0], m.ats[0]
 }
 
 func pick[T any](m *maker, xs []T) T { return xs[m.IntN(len(xs))] }
@@ -123,8 +159,20 @@ func (m *maker) param(v *ir.Value, a eval.Arg, t Tolerance) *ir.Value {
 	return v
 }
 
-func (m *maker) scalar(name string, a eval.Arg) *ir.Value {
-	return m.param(m.b.Scalar(name, ir.I32), a, Tolerance{})
+func (m *maker) scalar(name string, e ir.Elem, a eval.Arg) *ir.Value {
+	return m.param(m.b.Scalar(name, e), a, Tolerance{})
+}
+
+// argument draws a scalar parameter of any type.
+func (m *maker) argument(e ir.Elem) tile {
+	a := eval.Float(m.NormFloat64())
+	if e.IsInt() {
+		a = eval.Int(int64(m.Uint64()) >> (64 - e.Bits()))
+	}
+	if e == ir.I1 {
+		a = eval.Int(int64(m.IntN(2)))
+	}
+	return m.keep(m.scalar(m.name("arg"), e, a), anything)
 }
 
 // keep makes a value available to later operations.
@@ -247,12 +295,12 @@ func (m *maker) output(v *ir.Value, tol Tolerance) {
 		return
 	}
 	t := v.Type
-	sizes := append([]int{m.tiles}, t.Shape...)
+	sizes := append(slices.Clone(m.counts), t.Shape...)
 	if t.Elem.MemoryBits() < 8 {
 		v = m.b.Cast(v, map[bool]ir.Elem{true: ir.F32, false: ir.I32}[t.Elem.IsFloat()])
 		t = v.Type
 	}
-	for d := 1; d < len(sizes); d++ {
+	for d := len(m.counts); d < len(sizes); d++ {
 		if m.chance(4) {
 			sizes[d] = max(sizes[d]-m.IntN(3), 1)
 		}
@@ -260,11 +308,11 @@ func (m *maker) output(v *ir.Value, tol Tolerance) {
 	view, x := m.tensor(m.name("out"), t.Elem, sizes)
 	x.Poison()
 	m.param(view, eval.View(x), tol)
-	at := []*ir.Value{m.at}
+	at := slices.Clone(m.ats)
 	var a ir.Access
 	for d := range t.Shape {
 		at = append(at, m.b.Int(0))
-		a.Dims = append(a.Dims, d+1)
+		a.Dims = append(a.Dims, d+len(m.counts))
 	}
 	if m.chance(4) {
 		a.Mask = m.get(ir.I1, t.Shape, anything).Value

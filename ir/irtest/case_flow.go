@@ -32,6 +32,8 @@ func (m *maker) loop() {
 		init = append(init, m.get(pick(m, numbers), m.shape(), anything).Value)
 	}
 	out := m.b.For(m.b.Int(lo), hi, m.b.Int(step), init, o, func(k *ir.Value, carried []*ir.Value) []*ir.Value {
+		m.loops = append(m.loops, k)
+		defer func() { m.loops = m.loops[:len(m.loops)-1] }()
 		params := []tile{{k, anything}}
 		for _, c := range carried {
 			params = append(params, tile{c, anything})
@@ -58,8 +60,14 @@ func (m *maker) accumulate(o ir.Loop) {
 		end = m.b.Sub(end, m.b.Int(m.IntN(depth)))
 	}
 	out := m.b.For(m.b.Int(0), end, m.b.Int(depth), []*ir.Value{acc}, o, func(k *ir.Value, carried []*ir.Value) []*ir.Value {
+		m.loops = append(m.loops, k)
+		defer func() { m.loops = m.loops[:len(m.loops)-1] }()
 		return m.inner([]tile{{k, anything}}, func() []*ir.Value {
-			return []*ir.Value{m.multiply(t, depth, carried[0], k)}
+			if t[2] == ir.F16 || m.chance(2) {
+				return []*ir.Value{m.multiply(t, depth, carried[0], k)}
+			}
+			part := m.multiply(t, depth, m.b.Zero(acc.Type), k)
+			return []*ir.Value{m.b.Add(carried[0], m.masked(part))}
 		})
 	})
 	m.keep(out[0], counts)

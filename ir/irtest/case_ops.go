@@ -62,6 +62,9 @@ func (m *maker) get(e ir.Elem, shape []int, holds contents) tile {
 	case len(m.c.Args) > 40:
 		return m.keep(m.b.Full(t, 1), small)
 	}
+	if len(shape) == 0 && holds == anything && m.chance(2) {
+		return m.argument(e)
+	}
 	return m.load(t, holds)
 }
 
@@ -150,7 +153,7 @@ func (m *maker) zeros(view *ir.Value) []*ir.Value {
 
 func (m *maker) ops(n int) {
 	for range n {
-		kinds := []func(){m.arithmetic, m.arithmetic, m.logic, m.unary, m.function, m.cast, m.cast, m.move, m.move, m.reduce, m.scan, m.dot, m.dot, m.random, m.gather, m.atomic}
+		kinds := []func(){m.arithmetic, m.arithmetic, m.logic, m.unary, m.function, m.cast, m.cast, m.move, m.move, m.reduce, m.scan, m.dot, m.dot, m.random, m.gather, m.atomic, m.mask}
 		if m.depth < 2 {
 			kinds = append(kinds, m.loop, m.loop, m.branch)
 		}
@@ -185,6 +188,10 @@ func (m *maker) arithmetic() {
 	default:
 		m.keep(m.b.Emit(code, x.Value, y.Value), anything)
 	}
+}
+
+func (m *maker) mask() {
+	m.keep(m.masked(m.get(pick(m, numbers), []int{m.rows, m.cols}, anything).Value), anything)
 }
 
 func (m *maker) logic() {
@@ -396,8 +403,11 @@ var dots = [][3]ir.Elem{
 func (m *maker) dot() {
 	t := pick(m, dots)
 	depth := pick(m, []int{1, 8, 16, 16, 32, 32, 48, 64})
-	acc := m.get(t[2], []int{m.rows, m.cols}, small)
-	m.keep(m.multiply(t, depth, acc.Value, nil), counts)
+	acc := m.get(t[2], []int{m.rows, m.cols}, small).Value
+	row, col := m.b.Iota(0, m.rows, m.cols), m.b.Iota(1, m.rows, m.cols)
+	spread := m.b.And(m.b.Add(m.b.Shr(row, m.b.Int(3)), m.b.Mul(col, m.b.Int(2))), m.b.Int(7)) // so that neighbours differ
+	acc = m.b.Add(acc, m.b.Cast(spread, t[2]))
+	m.keep(m.multiply(t, depth, acc, nil), counts)
 }
 
 // multiply is a dot of loaded operands, at index k of a loop if that is not nil.
@@ -436,6 +446,19 @@ func (m *maker) operand(e ir.Elem, shape []int, k *ir.Value) *ir.Value {
 	in := m.source(ir.TileOf(e, shape...), small)
 	at := m.zeros(in.view)
 	rank := len(at)
+	if m.chance(5) { // rows by a table
+		at[rank-2] = m.rowNumbers(shape[0], max(in.sizes[rank-2], 1), false)
+		if k != nil {
+			at[rank-1] = k
+			table := at[rank-2].Def.View()
+			at[rank-2] = m.b.Load(table, []*ir.Value{m.b.Rem(k, m.b.Int(3))}, at[rank-2].Type)
+		}
+		a := ir.Access{Dims: []int{rank - 1}}
+		if m.chance(2) {
+			a.Limit = m.b.Int(m.IntN(shape[0] + 1))
+		}
+		return m.b.Load(in.view, at, ir.TileOf(e, shape...), a)
+	}
 	at[rank-2] = m.index(shape[0])
 	if k != nil {
 		at[rank-1-m.IntN(2)] = k
@@ -491,10 +514,11 @@ func (m *maker) gather() {
 	}
 	y := m.keep(m.b.Load(v, at, ir.TileOf(e, n, m.cols), a), anything)
 	if m.chance(2) {
-		out, z := m.tensor(m.name("out"), e, []int{m.tiles, rows, m.cols})
+		out, z := m.tensor(m.name("out"), e, append(slices.Clone(m.counts), rows, m.cols))
 		z.Poison()
 		m.param(out, eval.View(z), Tolerance{})
-		m.b.Store(out, []*ir.Value{m.at, m.rowNumbers(n, rows, true), m.b.Int(0)}, y.Value, ir.Access{Dims: []int{2}, Limit: a.Limit})
+		at := append(slices.Clone(m.ats), m.rowNumbers(n, rows, true), m.b.Int(0))
+		m.b.Store(out, at, y.Value, ir.Access{Dims: []int{len(m.ats) + 1}, Limit: a.Limit})
 	}
 }
 
@@ -509,22 +533,47 @@ func (m *maker) atomic() {
 		e, c, holds = pick(m, []ir.Elem{ir.F32, ir.F64, ir.F16, ir.BF16}), pick(m, []ir.Combine{ir.Add, ir.Max, ir.Min}), small
 	}
 	n := pick(m, []int{1, 5, 16, 33})
-	v, x := m.tensor(m.name("sum"), e, []int{m.tiles, n})
+	v, x := m.tensor(m.name("sum"), e, append(slices.Clone(m.counts), n))
 	m.fill(x, small)
 	m.param(v, eval.View(x), Tolerance{})
-	at, a := []*ir.Value{m.at, m.b.Int(0)}, ir.Access{}
+	at, a := append(slices.Clone(m.ats), m.b.Int(0)), ir.Access{}
 	t := ir.TileOf(e, n)
-	if m.chance(2) {
-		t, at[1] = ir.TileOf(e, 8), m.rowNumbers(8, n, false)
-		a.Dims = []int{}
+	switch m.IntN(4) {
+	case 0:
+		t, at[len(m.ats)], a.Dims = ir.TileOf(e, 8), m.rowNumbers(8, n, false), []int{}
 		m.b.Atomic(c, v, at, m.get(e, t.Shape, holds).Value, a)
 		return
+	case 1:
+		t, at[len(m.ats)], a.Dims = ir.TileOf(e), m.b.Int(m.IntN(3)-1), []int{}
 	}
 	if m.chance(3) {
 		a.Mask = m.get(ir.I1, t.Shape, anything).Value
+	}
+	if m.chance(3) {
+		c = ir.Exchange
 	}
 	old := m.b.Atomic(c, v, at, m.get(e, t.Shape, holds).Value, a)
 	if m.chance(2) {
 		m.keep(old, anything)
 	}
+}
+
+// masked selects by comparisons of indices, which may be proved.
+func (m *maker) masked(x *ir.Value) *ir.Value {
+	shape := x.Type.Shape
+	var base *ir.Value
+	switch {
+	case len(m.loops) > 0 && !m.chance(4):
+		base = m.b.Mul(m.loops[len(m.loops)-1], m.b.Int(1+m.IntN(3)))
+	default:
+		base = m.index(shape[1])
+	}
+	col := m.b.Add(m.b.Iota(1, shape...), base)
+	limit := m.b.Add(m.b.Mul(m.n, m.b.Int(m.IntN(9))), m.b.Int(m.IntN(shape[1]+3)))
+	mask := m.b.Cmp(pick(m, []ir.Pred{ir.LT, ir.LE, ir.GT}), col, limit)
+	if m.chance(2) {
+		row := m.b.Add(m.b.Iota(0, shape...), m.index(shape[0]))
+		mask = m.b.And(mask, m.b.Cmp(pick(m, []ir.Pred{ir.GE, ir.GT, ir.LT}), row, col))
+	}
+	return m.b.Select(mask, x, m.b.Full(x.Type, float64(m.IntN(3))))
 }
