@@ -20,7 +20,10 @@ func (l *lowering) function(o *ir.Op, x *simt.Value) *simt.Value {
 	case ir.OpExp2:
 		return b.Ex2(x)
 	case ir.OpLog2:
-		return b.Lg2(x)
+		if o.Fast {
+			return b.Lg2(x)
+		}
+		return l.log2(x)
 	case ir.OpRsqrt:
 		return b.Rsqrt(x)
 	case ir.OpSqrt:
@@ -60,24 +63,12 @@ func (l *lowering) function(o *ir.Op, x *simt.Value) *simt.Value {
 	panic(unsupported(o, "no lowering"))
 }
 
-// function64 builds a function of an f64.
-func (l *lowering) function64(o *ir.Op, x *simt.Value) *simt.Value {
+// log2 takes subnormal numbers, which the instruction flushes, times 2^32.
+func (l *lowering) log2(x *simt.Value) *simt.Value {
 	b := l.b
-	switch o.Code {
-	case ir.OpSqrt:
-		return b.Sqrt(x)
-	case ir.OpRcp:
-		return b.Rcp(x)
-	case ir.OpRsqrt:
-		return b.Rcp(b.Sqrt(x))
-	case ir.OpFloor:
-		return b.Round(x, simt.RM)
-	case ir.OpCeil:
-		return b.Round(x, simt.RP)
-	case ir.OpRound:
-		return b.Round(x, simt.RN)
-	}
-	panic(unsupported(o, "no lowering for f64: want f32 or narrower"))
+	tiny := b.Cmp(simt.LT, x, b.ConstF32(0x1p-126))
+	y := b.Lg2(b.Select(tiny, b.Mul(x, b.ConstF32(0x1p32)), x))
+	return b.Select(tiny, b.Sub(y, b.ConstF32(32)), y)
 }
 
 // circular is the sine of x plus some quarters of a turn. The nearest multiple of a
@@ -144,10 +135,7 @@ func (l *lowering) erf(x *simt.Value) *simt.Value {
 	s := b.Mul(a, a)
 	e := b.Ex2(b.Mul(s, c(-math.Log2E)))
 	far := b.Fma(b.Neg(b.Mul(p, t)), e, c(1))
-	near := c(-1.0 / 42)
-	for _, k := range []float64{1.0 / 10, -1.0 / 3, 1} {
-		near = b.Fma(near, s, c(k))
-	}
+	near := l.series(s, 1, -1.0/3, 1.0/10, -1.0/42, 1.0/216, -1.0/1320)
 	near = b.Mul(b.Mul(near, a), c(2/math.Sqrt(math.Pi)))
-	return l.withSign(b.Select(b.Cmp(simt.LT, a, c(0.2)), near, far), x)
+	return l.withSign(b.Select(b.Cmp(simt.LT, a, c(0.5)), near, far), x)
 }

@@ -19,6 +19,7 @@ type Argument struct {
 // much workspace to have.
 type Plan struct {
 	Workspace []int64 // bytes of each workspace buffer; all want 256-byte alignment
+	Clear     []int   // the workspace buffers that must be zero before every run
 	Steps     []PlanStep
 }
 
@@ -72,6 +73,9 @@ func (c *Compiled) Plan(args []Argument) (*Plan, error) {
 		names[w.Name] = len(args) + i
 		all = append(all[:len(all):len(all)], a)
 		plan.Workspace = append(plan.Workspace, bytes)
+		if w.Zero {
+			plan.Clear = append(plan.Clear, i)
+		}
 	}
 	for _, s := range p.Steps {
 		step, err := c.step(s, all, names)

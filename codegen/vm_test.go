@@ -3,6 +3,7 @@ package codegen_test
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -76,7 +77,7 @@ func runOn(t testing.TB, o vm.Options, c *codegen.Compiled, text string, args []
 	for i, n := range plan.Workspace {
 		b, err := dev.Alloc(n, 0)
 		require.NoError(t, err)
-		if c.Program.Workspace[i].Zero {
+		if slices.Contains(plan.Clear, i) {
 			require.NoError(t, dev.Write(b, 0, make([]byte, n)))
 		}
 		memory = append(memory, b)

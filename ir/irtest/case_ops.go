@@ -231,17 +231,19 @@ func unit(e ir.Elem) float64 {
 // function approximates. The errors of the instructions are PTX ISA's; those of
 // functions made of several, of codegen.
 func (m *maker) function() {
-	e, shape := pick(m, []ir.Elem{ir.F32, ir.F16, ir.BF16}), m.shape()
+	e, shape := pick(m, []ir.Elem{ir.F32, ir.F32, ir.F16, ir.BF16, ir.F64}), m.shape()
 	x := m.get(e, shape, anything)
 	var tol Tolerance
 	code := pick(m, []ir.Opcode{ir.OpExp2, ir.OpLog2, ir.OpRsqrt, ir.OpTanh, ir.OpErf, ir.OpSin, ir.OpCos})
-	fast := m.chance(3) && code != ir.OpErf
+	fast := m.chance(3) && code != ir.OpErf && e != ir.F64
 	switch code {
 	case ir.OpExp2:
 		tol = Tolerance{0x1p-22, 0x1p-126} // 2 ulps; subnormal numbers are flushed
 	case ir.OpLog2:
 		tol = Tolerance{0x1p-21, 0x1p-21}
-		x = m.get(e, shape, positive) // of subnormal numbers it is -inf
+		if fast {
+			x = m.get(e, shape, positive) // of subnormal numbers it is -inf
+		}
 	case ir.OpRsqrt:
 		tol = Tolerance{0x1p-22, 0}
 	case ir.OpTanh:
@@ -257,6 +259,12 @@ func (m *maker) function() {
 		if fast {
 			x = m.get(e, shape, small)
 			tol = Tolerance{0, 0x1p-20}
+		}
+	}
+	if e == ir.F64 {
+		tol = Tolerance{0x1p-48, 0x1p-1022}
+		if code != ir.OpExp2 && code != ir.OpRsqrt {
+			tol.Abs = 0x1p-49
 		}
 	}
 	tol.Rel += 2 * unit(e)

@@ -443,20 +443,26 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const u16 *__restr
   if (p2) {
     st_global_v4(at6 + (i64)32 * (int)r57, h53, h54, h55, h56);
   }
-  const float f67 = lg2(sum[0]);
-  const float f68 = lg2(sum[1]);
-  const float f69 = fmaf(max_1[0], scale, f67 * 0.6931472f);
-  const float f70 = fmaf(max_1[1], scale, f68 * 0.6931472f);
+  const bool p14 = sum[0] < 1.1754944e-38f;
+  const float f67 = sum[0] * 4.2949673e+09f;
+  const float f68 = p14 ? f67 : sum[0];
+  const float f69 = lg2(f68);
+  const bool p15 = sum[1] < 1.1754944e-38f;
+  const float f70 = sum[1] * 4.2949673e+09f;
+  const float f71 = p15 ? f70 : sum[1];
+  const float f72 = lg2(f71);
+  const float f73 = fmaf(max_1[0], scale, (p14 ? f69 - 32.0f : f69) * 0.6931472f);
+  const float f74 = fmaf(max_1[1], scale, (p15 ? f72 - 32.0f : f72) * 0.6931472f);
   // store lse
   const u64 at7 = lse_at + n1 * (lse_stride0 << 2) + n3 * (lse_stride1 << 2) + (i64)(int)first * 4;
   const u32 r58 = (r3 & 7u) ^ (r8 << 4);
   const u64 at8 = at7 + (i64)(int)r58 * 4;
   const u32 r59 = Sq - (first + r58);
-  const bool p14 = r5 == 0u;
-  if (p14 && (int)r59 > 0) {
-    st_global_f32(at8, p12 ? __uint_as_float(0xff800000u) : f69);
+  const bool p16 = r5 == 0u;
+  if (p16 && (int)r59 > 0) {
+    st_global_f32(at8, p12 ? __uint_as_float(0xff800000u) : f73);
   }
-  if (p14 && (int)r59 > 8) {
-    st_global_f32(at8 + 32, p13 ? __uint_as_float(0xff800000u) : f70);
+  if (p16 && (int)r59 > 8) {
+    st_global_f32(at8 + 32, p13 ? __uint_as_float(0xff800000u) : f74);
   }
 }
