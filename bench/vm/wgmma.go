@@ -475,7 +475,8 @@ func (w *warp) chunkAt(f *wgmmaFlight, addr uint64, e *[16]float32, t ptx.Type) 
 func (w *warp) chunkUndefined(f *wgmmaFlight, t *wideTiles, addr uint64, index, n int, along bool, out []uint32) {
 	u := w.b.undef
 	off := addr - uint64(w.b.sharedBase)
-	if u == nil || off+16 > uint64(len(w.b.shared)) || !u.any(off, 16) {
+	// off wraps for an address below the block's memory, so nothing is added to it.
+	if size := uint64(len(w.b.shared)); u == nil || off > size || size-off < 16 || !u.any(off, 16) {
 		return
 	}
 	if !t.bad.any {

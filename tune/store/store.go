@@ -136,6 +136,9 @@ func (s *Store) prepare(steps []string) error {
 	if err := s.db.QueryRow("PRAGMA user_version").Scan(&version); err != nil {
 		return err
 	}
+	if version < 0 {
+		return fmt.Errorf("%w: schema version %d, want 0 to %d", ErrForeign, version, len(steps))
+	}
 	if version > len(steps) {
 		return fmt.Errorf("%w: schema version %d, this kgen knows versions up to %d: use a newer kgen or another KGEN_STATE", ErrNewer, version, len(steps))
 	}

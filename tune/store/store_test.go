@@ -385,3 +385,17 @@ func TestOldPredictionsAreNamed(t *testing.T) {
 		require.Equal(t, int64(i+1), all[i].ID)
 	}
 }
+
+// TestNegativeVersionIsForeign holds that a schema version below zero is refused, not
+// taken as an index.
+func TestNegativeVersionIsForeign(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tune.db")
+	s, err := Open(path)
+	require.NoError(t, err)
+	_, err = s.db.Exec("PRAGMA user_version = -4")
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	_, err = Open(path)
+	require.ErrorIs(t, err, ErrForeign)
+	require.ErrorContains(t, err, "schema version -4")
+}
