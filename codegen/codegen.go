@@ -83,7 +83,7 @@ func Compile(p *ir.Program, gpu *target.GPU, o Options) (*Compiled, error) {
 		return nil, err
 	}
 	if sm := gpu.CC.SM(); sm < leastSM {
-		return nil, fmt.Errorf("%s: compute capability %s: %w: want 8.0 or newer", gpu.ID, gpu.CC, ErrUnsupported)
+		return nil, fmt.Errorf("%s: compute capability %s: %w: want 7.5 or newer", gpu.ID, gpu.CC, ErrUnsupported)
 	}
 	c := &Compiled{Program: p, Module: &simt.Module{Arch: archOf(gpu), SM: gpu.CC.SM()}}
 	for _, k := range p.Kernels {
@@ -95,8 +95,8 @@ func Compile(p *ir.Program, gpu *target.GPU, o Options) (*Compiled, error) {
 }
 
 // leastSM is the oldest compute capability, times ten, that lowering knows: it takes
-// cp.async and the packed conversions of sm_80 for granted.
-const leastSM = 80
+// ldmatrix and the m16n8k8 tensor instruction for granted.
+const leastSM = 75
 
 // archOf is the target to compile for: what is specific to one architecture is asked
 // for only where the lowering uses it.

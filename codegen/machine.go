@@ -22,13 +22,26 @@ type tensorForm struct {
 func (m *machine) tensorForm(o *ir.Op) (form tensorForm, ok bool) {
 	x, y, acc := o.Args[0].Type, o.Args[1].Type, o.Args[2].Type
 	mma, ok := formFor(x.Elem, y.Elem, acc.Elem, o.Precision)
-	if !ok || m.sm < mma.Info().MinSM {
+	if !ok {
 		return tensorForm{}, false
 	}
+	whole := mma.Info().K // of a fragment, which an instruction of half the depth takes in two
+	if half, ok := halfDepth[mma]; ok && m.sm < mma.Info().MinSM {
+		mma = half
+	}
 	i := mma.Info()
+	if m.sm < i.MinSM {
+		return tensorForm{}, false
+	}
 	form = tensorForm{m: i.M, n: i.N, k: i.K, bits: x.Elem.Bits(), mma: mma}
-	depth := x.Shape[1] / scaleGroups(o)
-	return form, x.Shape[0]%form.m == 0 && y.Shape[1]%form.n == 0 && depth%form.k == 0
+	depth := x.Shape[1]
+	return form, x.Shape[0]%form.m == 0 && y.Shape[1]%form.n == 0 && depth%whole == 0 && depth/scaleGroups(o)%form.k == 0
+}
+
+// halfDepth are the instructions that older GPUs have for others.
+var halfDepth = map[simt.Mma]simt.Mma{
+	simt.MmaM16N8K16F16:       simt.MmaM16N8K8F16,
+	simt.MmaM16N8K16F16AccF16: simt.MmaM16N8K8F16AccF16,
 }
 
 // formFor is the instruction that multiplies x by y into acc.

@@ -21,7 +21,7 @@ import (
 	"github.com/kgen-dev/kgen/ir/irtest"
 )
 
-var gpuNames = []string{"a100", "rtx3090", "h100", "rtx5090"}
+var gpuNames = []string{"a100", "rtx3090", "h100", "rtx5090", "t4"}
 
 // TestRandomPrograms compiles random tile programs, runs them on the virtual machine
 // and holds the results to the interpreter's: to the bit, but for what the program says
@@ -34,8 +34,7 @@ func TestRandomPrograms(t *testing.T) {
 	for seed := first; seed < first+count; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			c, err := irtest.NewCase(seed)
-			require.NoError(t, err)
+			c, gpu := drawCase(t, seed)
 			if count == 1 {
 				t.Log(c.Prog)
 				for i, p := range c.Prog.Params {
@@ -46,8 +45,6 @@ func TestRandomPrograms(t *testing.T) {
 					}
 				}
 			}
-			gpu, err := target.Lookup(gpuNames[seed%uint64(len(gpuNames))])
-			require.NoError(t, err)
 			compareCase(t, c, gpu, direct)
 		})
 	}
@@ -59,10 +56,7 @@ func TestRandomCUDA(t *testing.T) {
 	for seed := firstSeed(); seed < firstSeed()+samples(6); seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			c, err := irtest.NewCase(seed)
-			require.NoError(t, err)
-			gpu, err := target.Lookup(gpuNames[seed%uint64(len(gpuNames))])
-			require.NoError(t, err)
+			c, gpu := drawCase(t, seed)
 			compareCase(t, c, gpu, func(c *codegen.Compiled) (string, error) {
 				src, err := c.CUDA()
 				if err != nil {
@@ -80,6 +74,43 @@ func TestRandomCUDA(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRandomAssembles holds that ptxas takes the PTX of random programs.
+func TestRandomAssembles(t *testing.T) {
+	tool := nvrtctest.Ptxas(t)
+	for seed := firstSeed(); seed < firstSeed()+samples(6); seed++ {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			c, gpu := drawCase(t, seed)
+			compiled, err := codegen.Compile(c.Prog, gpu, codegen.Options{})
+			if errors.Is(err, codegen.ErrResources) {
+				t.Skip(err)
+			}
+			require.NoError(t, err)
+			text, err := compiled.PTX()
+			require.NoError(t, err)
+			if len(text) > 300_000 {
+				t.Skipf("%d bytes of PTX would take ptxas minutes", len(text))
+			}
+			_, err = tool.Assemble(context.Background(), []byte(text), compiled.Module.Arch, "-O0")
+			require.NoError(t, err)
+		})
+	}
+}
+
+// drawCase draws a random program for a GPU of its seed.
+func drawCase(t testing.TB, seed uint64) (*irtest.Case, *target.GPU) {
+	t.Helper()
+	gpu, err := target.Lookup(gpuNames[seed%uint64(len(gpuNames))])
+	require.NoError(t, err)
+	var lacks []ir.Elem
+	if gpu.CC.SM() < 80 {
+		lacks = append(lacks, ir.BF16)
+	}
+	c, err := irtest.NewCase(seed, lacks...)
+	require.NoError(t, err)
+	return c, gpu
 }
 
 // direct is our own PTX.

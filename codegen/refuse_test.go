@@ -17,5 +17,5 @@ func TestOldGPUsAreRefused(t *testing.T) {
 	require.NoError(t, err)
 	_, err = codegen.Compile(prog, gpu, codegen.Options{})
 	require.ErrorIs(t, err, codegen.ErrUnsupported)
-	require.ErrorContains(t, err, "7.0: not supported: want 8.0 or newer")
+	require.ErrorContains(t, err, "7.0: not supported: want 7.5 or newer")
 }

@@ -71,6 +71,7 @@ type maker struct {
 	depth  int
 	inputs []input
 	names  int
+	lacks  []ir.Elem
 }
 
 // input is a view that is only read.
@@ -83,9 +84,10 @@ type input struct {
 // extents are awkward as often as not.
 var extents = []int{1, 2, 3, 5, 8, 16, 16, 24, 32, 32, 48, 64, 64, 80, 96, 112, 128, 176}
 
-// NewCase draws a case; everything about it follows from the seed.
-func NewCase(seed uint64) (*Case, error) {
-	m := &maker{Rand: rand.New(rand.NewPCG(seed, 1)), b: ir.NewKernel("random"), c: &Case{}}
+// NewCase draws a case that uses no elements of the types it shall lack; everything
+// about it follows from the arguments.
+func NewCase(seed uint64, lacks ...ir.Elem) (*Case, error) {
+	m := &maker{Rand: rand.New(rand.NewPCG(seed, 1)), b: ir.NewKernel("random"), c: &Case{}, lacks: lacks}
 	if m.chance(6) {
 		m.c.Skew = 8
 	}
@@ -144,6 +146,24 @@ func (m *maker) space() {
 }
 
 func pick[T any](m *maker, xs []T) T { return xs[m.IntN(len(xs))] }
+
+// elem draws an element type.
+func (m *maker) elem(from []ir.Elem) ir.Elem {
+	for {
+		if e := pick(m, from); !slices.Contains(m.lacks, e) {
+			return e
+		}
+	}
+}
+
+// operands draws the types of a dot.
+func (m *maker) operands() [3]ir.Elem {
+	for {
+		if t := pick(m, dots); !slices.Contains(m.lacks, t[0]) {
+			return t
+		}
+	}
+}
 
 // chance is true once in n.
 func (m *maker) chance(n int) bool { return m.IntN(n) == 0 }

@@ -29,7 +29,7 @@ func (m *maker) loop() {
 	}
 	var init []*ir.Value
 	for range 1 + m.IntN(2) {
-		init = append(init, m.get(pick(m, numbers), m.shape(), anything).Value)
+		init = append(init, m.get(m.elem(numbers), m.shape(), anything).Value)
 	}
 	out := m.b.For(m.b.Int(lo), hi, m.b.Int(step), init, o, func(k *ir.Value, carried []*ir.Value) []*ir.Value {
 		m.loops = append(m.loops, k)
@@ -53,7 +53,7 @@ func (m *maker) loop() {
 
 // accumulate sums dots over a few steps of K.
 func (m *maker) accumulate(o ir.Loop) {
-	t, depth := pick(m, dots), pick(m, []int{8, 16, 32, 32})
+	t, depth := m.operands(), pick(m, []int{8, 16, 32, 32})
 	acc := m.b.Zero(ir.TileOf(t[2], m.rows, m.cols))
 	end := m.b.Int(depth * m.IntN(4))
 	if m.chance(3) {
@@ -78,7 +78,7 @@ func (m *maker) branch() {
 	if m.chance(2) {
 		cond = m.b.Cmp(pick(m, []ir.Pred{ir.EQ, ir.LT, ir.GE}), m.at, m.b.Int(m.IntN(3)))
 	}
-	e, shape := pick(m, all), m.shape()
+	e, shape := m.elem(all), m.shape()
 	side := func() []*ir.Value {
 		return m.inner(nil, func() []*ir.Value { return []*ir.Value{m.get(e, shape, anything).Value} })
 	}

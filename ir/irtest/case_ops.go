@@ -162,7 +162,7 @@ func (m *maker) ops(n int) {
 }
 
 func (m *maker) arithmetic() {
-	e, shape := pick(m, numbers), m.shape()
+	e, shape := m.elem(numbers), m.shape()
 	x, y := m.get(e, shape, anything), m.get(e, shape, anything)
 	switch code := pick(m, []ir.Opcode{ir.OpAdd, ir.OpSub, ir.OpMul, ir.OpDiv, ir.OpMin, ir.OpMax, ir.OpFma, ir.OpCmp, ir.OpSelect}); code {
 	case ir.OpFma:
@@ -191,7 +191,7 @@ func (m *maker) arithmetic() {
 }
 
 func (m *maker) mask() {
-	m.keep(m.masked(m.get(pick(m, numbers), []int{m.rows, m.cols}, anything).Value), anything)
+	m.keep(m.masked(m.get(m.elem(numbers), []int{m.rows, m.cols}, anything).Value), anything)
 }
 
 func (m *maker) logic() {
@@ -215,7 +215,7 @@ func (m *maker) logic() {
 
 // unary operations are exact.
 func (m *maker) unary() {
-	e, shape := pick(m, numbers), m.shape()
+	e, shape := m.elem(numbers), m.shape()
 	codes := []ir.Opcode{ir.OpNeg, ir.OpAbs, ir.OpNot}
 	if e.IsFloat() {
 		codes = []ir.Opcode{ir.OpNeg, ir.OpAbs, ir.OpFloor, ir.OpCeil, ir.OpRound, ir.OpSqrt, ir.OpRcp}
@@ -231,7 +231,7 @@ func unit(e ir.Elem) float64 {
 // function approximates. The errors of the instructions are PTX ISA's; those of
 // functions made of several, of codegen.
 func (m *maker) function() {
-	e, shape := pick(m, []ir.Elem{ir.F32, ir.F32, ir.F16, ir.BF16, ir.F64}), m.shape()
+	e, shape := m.elem([]ir.Elem{ir.F32, ir.F32, ir.F16, ir.BF16, ir.F64}), m.shape()
 	x := m.get(e, shape, anything)
 	var tol Tolerance
 	code := pick(m, []ir.Opcode{ir.OpExp2, ir.OpLog2, ir.OpRsqrt, ir.OpTanh, ir.OpErf, ir.OpSin, ir.OpCos})
@@ -279,7 +279,7 @@ func (m *maker) function() {
 }
 
 func (m *maker) cast() {
-	from, to, shape := pick(m, all), pick(m, all), m.shape()
+	from, to, shape := m.elem(all), m.elem(all), m.shape()
 	x := m.get(from, shape, anything)
 	switch {
 	case m.chance(4) && from.Bits() == to.Bits():
@@ -294,7 +294,7 @@ func (m *maker) cast() {
 
 // move takes elements elsewhere.
 func (m *maker) move() {
-	e, shape := pick(m, all), m.shape()
+	e, shape := m.elem(all), m.shape()
 	x := m.get(e, shape, anything)
 	n := len(shape)
 	switch m.IntN(9) {
@@ -353,17 +353,17 @@ func (m *maker) combination(n int) (c ir.Combine, e ir.Elem, holds contents, tol
 	case 0:
 		return pick(m, []ir.Combine{ir.And, ir.Or, ir.Xor}), pick(m, append(slices.Clone(ints), ir.I1, ir.I1)), anything, tol, true
 	case 1:
-		return pick(m, []ir.Combine{ir.Max, ir.Min}), pick(m, numbers), anything, tol, true
+		return pick(m, []ir.Combine{ir.Max, ir.Min}), m.elem(numbers), anything, tol, true
 	case 2:
 		return pick(m, []ir.Combine{ir.Add, ir.Mul}), pick(m, ints), anything, tol, true
 	case 3:
-		e := pick(m, floats)
+		e := m.elem(floats)
 		if e == ir.BF16 && n > 128 { // beyond 256 not every integer is a bf16
 			e = ir.F32
 		}
 		return ir.Add, e, small, tol, true
 	}
-	e = pick(m, floats)
+	e = m.elem(floats)
 	if n > 32 && e != ir.F64 {
 		e = ir.F32
 	}
@@ -409,7 +409,7 @@ var dots = [][3]ir.Elem{
 
 // dot multiplies small integers, so that sums are exact in any order.
 func (m *maker) dot() {
-	t := pick(m, dots)
+	t := m.operands()
 	depth := pick(m, []int{1, 8, 16, 16, 32, 32, 48, 64})
 	acc := m.get(t[2], []int{m.rows, m.cols}, small).Value
 	row, col := m.b.Iota(0, m.rows, m.cols), m.b.Iota(1, m.rows, m.cols)
@@ -506,7 +506,7 @@ func (m *maker) gather() {
 	if len(m.c.Args) > 60 {
 		return
 	}
-	e := pick(m, inMemory)
+	e := m.elem(inMemory)
 	n, rows := pick(m, []int{1, 3, 8, 16, 24}), 1+m.IntN(20)
 	v, x := m.tensor(m.name("in"), e, []int{rows, 2, m.cols})
 	m.fill(x, anything)
@@ -538,7 +538,7 @@ func (m *maker) atomic() {
 	e, c := pick(m, []ir.Elem{ir.I32, ir.I64}), pick(m, []ir.Combine{ir.Add, ir.Max, ir.Min, ir.And, ir.Or, ir.Xor})
 	holds := anything
 	if m.chance(2) {
-		e, c, holds = pick(m, []ir.Elem{ir.F32, ir.F64, ir.F16, ir.BF16}), pick(m, []ir.Combine{ir.Add, ir.Max, ir.Min}), small
+		e, c, holds = m.elem([]ir.Elem{ir.F32, ir.F64, ir.F16, ir.BF16}), pick(m, []ir.Combine{ir.Add, ir.Max, ir.Min}), small
 	}
 	n := pick(m, []int{1, 5, 16, 33})
 	v, x := m.tensor(m.name("sum"), e, append(slices.Clone(m.counts), n))
