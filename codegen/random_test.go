@@ -135,11 +135,21 @@ func compareCase(t *testing.T, c *irtest.Case, gpu *target.GPU, ptx func(*codege
 	require.NoError(t, err)
 	want, got := copyArgs(c.Args), copyArgs(c.Args)
 	require.NoError(t, eval.Run(context.Background(), c.Prog, want, eval.Options{}))
-	requireNoFaults(t, runOn(t, vm.Options{GPU: gpu}, compiled, text, got, c.Skew))
+	requireNoFaults(t, runOn(t, schedule(gpu, c), compiled, text, got, c.Skew))
 	for i, p := range c.Prog.Params {
 		if got[i].Tensor != nil {
 			compareMemory(t, p.Name, c.Tol[i], want[i].Tensor, got[i].Tensor)
 		}
+	}
+}
+
+// schedule lets warps and copies run in one of several orders, by the program's size.
+func schedule(gpu *target.GPU, c *irtest.Case) vm.Options {
+	n := uint64(len(c.Prog.String()))
+	return vm.Options{
+		GPU: gpu, Seed: n,
+		Schedule: []vm.Schedule{vm.InOrder, vm.Shuffle}[n%2],
+		Async:    []vm.Async{vm.Late, vm.Early, vm.Random}[n%3],
 	}
 }
 

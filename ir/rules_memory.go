@@ -154,7 +154,11 @@ func ruleCopy(o *Op, _ []Type) ([]Type, error) {
 	if p := o.Operand("pred"); p != nil && p.Type.Elem != I1 {
 		return nil, fmt.Errorf("pred of type %s: want i1", p.Type)
 	}
-	return nil, ruleAccess(o, bufferType(o.Operand("ring")))
+	t := bufferType(o.Operand("ring"))
+	if m := o.Operand("mask"); m != nil {
+		t.Layout = m.Type.Layout // which threads copy what is up to it
+	}
+	return nil, ruleAccess(o, t)
 }
 
 func ruleRoles(o *Op, _ []Type) ([]Type, error) {
