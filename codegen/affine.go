@@ -82,15 +82,10 @@ func (a affine) without(v *ir.Value) affine {
 }
 
 // least is a lower bound of a over a tile of the given shape, as a scalar.
-func (a affine) least(shape []int) affine { return a.bound(shape, -1) }
-
-// most is an upper bound likewise.
-func (a affine) most(shape []int) affine { return a.bound(shape, 1) }
-
-func (a affine) bound(shape []int, sign int64) affine {
+func (a affine) least(shape []int) affine {
 	r := affine{c: a.c, terms: a.terms}
 	for d, k := range a.axis {
-		if k*sign > 0 {
+		if k < 0 {
 			r.c += k * int64(shape[d]-1)
 		}
 	}

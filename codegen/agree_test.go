@@ -35,6 +35,7 @@ func (s *sample) String() string {
 
 // draw makes the sample of a seed; everything about it follows from the seed.
 func draw(t *testing.T, f *family.Family, seed uint64) *sample {
+	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 0))
 	names := []string{"a100", "rtx3090", "l40s", "h100", "rtx5090"}
 	gpu, err := target.Lookup(names[r.IntN(len(names))])
@@ -52,7 +53,7 @@ func draw(t *testing.T, f *family.Family, seed uint64) *sample {
 }
 
 // args are the sample's arguments for the interpreter, outputs in memory of their own.
-func (s *sample) args(t *testing.T) ([]eval.Arg, map[string]*eval.Tensor) {
+func (s *sample) args() ([]eval.Arg, map[string]*eval.Tensor) {
 	var args []eval.Arg
 	outs := map[string]*eval.Tensor{}
 	for _, a := range s.p.Args() {
@@ -74,7 +75,8 @@ func (s *sample) args(t *testing.T) ([]eval.Arg, map[string]*eval.Tensor) {
 }
 
 func (s *sample) interpret(t *testing.T, p *ir.Program) map[string]*eval.Tensor {
-	args, outs := s.args(t)
+	t.Helper()
+	args, outs := s.args()
 	require.NoError(t, eval.Run(context.Background(), p, args, eval.Options{}))
 	return outs
 }

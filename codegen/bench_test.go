@@ -13,6 +13,7 @@ import (
 
 // defaultProgram is a family's default problem and configuration on a GPU.
 func defaultProgram(tb testing.TB, family, name string) (*ir.Program, *target.GPU) {
+	tb.Helper()
 	gpu, err := target.Lookup(name)
 	require.NoError(tb, err)
 	f, err := kernels.Family(family)

@@ -26,9 +26,7 @@ func (e *editor) add(o *ir.Op, types ...ir.Type) []*ir.Value {
 
 func (e *editor) one(o *ir.Op, t ir.Type) *ir.Value { return e.add(o, t)[0] }
 
-var (
-	scalarI32 = ir.ScalarOf(ir.I32)
-)
+var scalarI32 = ir.ScalarOf(ir.I32)
 
 // int returns an i32 constant; n wraps as the program's own arithmetic would.
 func (e *editor) int(n int64) *ir.Value {

@@ -68,8 +68,8 @@ func TestExamples(t *testing.T) {
 
 // near compares an example's results, which are of functions within 4 ulps of f32 at
 // most.
-func near(t testing.TB, p *ir.Value, want, got *eval.Tensor) {
-	t.Helper()
+func near(tb testing.TB, p *ir.Value, want, got *eval.Tensor) {
+	tb.Helper()
 	for i := range want.Len() {
 		w, g := want.Float(i), got.Float(i)
 		tol := 0.0
@@ -77,7 +77,7 @@ func near(t testing.TB, p *ir.Value, want, got *eval.Tensor) {
 			tol = 0x1p-21 * max(abs(w), 1)
 		}
 		if w != g && !(w != w && g != g) && !(abs(w-g) <= tol) {
-			t.Errorf("%s, element %d: %v: want %v", p.Name, i, g, w)
+			tb.Errorf("%s, element %d: %v: want %v", p.Name, i, g, w)
 		}
 	}
 }

@@ -51,6 +51,7 @@ func TestFunctions(t *testing.T) {
 }
 
 func holdFunction(t *testing.T, code ir.Opcode, e ir.Elem, tol irtest.Tolerance) {
+	t.Helper()
 	const n = 4096
 	b := ir.NewKernel("f")
 	x, y := b.View("x", e, n), b.View("y", e, n)

@@ -110,7 +110,7 @@ func (l *lowering) op(o *ir.Op) {
 	case ir.OpCopy:
 		l.copy(o)
 	case ir.OpCommit:
-		l.commit(o)
+		l.commit()
 	case ir.OpAcquire:
 		l.meet()
 	case ir.OpWait:

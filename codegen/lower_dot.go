@@ -86,7 +86,7 @@ func (l *lowering) scaled(o *ir.Op, acc *fragment, group, step int, into func([]
 		}
 		for r := range regs {
 			c := acc.l.Register(r)
-			scale := b.ConstF32(1)
+			var scale *simt.Value
 			switch {
 			case sx == nil:
 				scale = sy.element(c.At(1), k/group)

@@ -210,7 +210,7 @@ func wavesOf(s *layout.Shared, lay *layout.Layout, bytes int) int {
 	return (t.Actual + t.Instructions - 1) / t.Instructions
 }
 
-func (l *lowering) commit(o *ir.Op) {
+func (l *lowering) commit() {
 	if l.m.sm >= 80 {
 		l.b.CpAsyncCommit()
 	}

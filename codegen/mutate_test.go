@@ -17,15 +17,16 @@ import (
 )
 
 // tileTexts are the texts of all tile programs of the tests.
-func tileTexts(t testing.TB) []string {
+func tileTexts(tb testing.TB) []string {
+	tb.Helper()
 	var texts []string
 	for _, pattern := range []string{"../testdata/tile/*/*.tile", "testdata/*/*.tile"} {
 		files, err := filepath.Glob(pattern)
-		require.NoError(t, err)
-		require.NotEmpty(t, files)
+		require.NoError(tb, err)
+		require.NotEmpty(tb, files)
 		for _, file := range files {
 			src, err := os.ReadFile(file)
-			require.NoError(t, err)
+			require.NoError(tb, err)
 			texts = append(texts, string(src))
 		}
 	}
@@ -34,7 +35,8 @@ func tileTexts(t testing.TB) []string {
 
 // compiles holds that a program compiles to PTX, or is refused as unsupported or too
 // large; never is there a bug's error.
-func compiles(t testing.TB, src string, gpu *target.GPU) {
+func compiles(tb testing.TB, src string, gpu *target.GPU) {
+	tb.Helper()
 	p, err := ir.Parse("mutated.tile", []byte(src))
 	if err != nil || ir.Verify(p) != nil {
 		return
@@ -43,9 +45,9 @@ func compiles(t testing.TB, src string, gpu *target.GPU) {
 	if errors.Is(err, codegen.ErrUnsupported) || errors.Is(err, codegen.ErrResources) {
 		return
 	}
-	require.NoError(t, err, src)
+	require.NoError(tb, err, src)
 	_, err = c.PTX()
-	require.NoError(t, err, src)
+	require.NoError(tb, err, src)
 }
 
 // TestMutatedPrograms changes numbers, types and lines of tile programs at random.

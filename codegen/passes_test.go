@@ -48,6 +48,7 @@ func TestPasses(t *testing.T) {
 // after is a program's text after a pass; shared is the plan of shared memory, which
 // the lowering makes for itself.
 func after(t *testing.T, p *ir.Program, gpu *target.GPU, pass string) (text string) {
+	t.Helper()
 	c, err := Compile(p, gpu, Options{Verify: true, Dump: func(_, name, dump string) {
 		if name == pass {
 			text = dump

@@ -100,16 +100,16 @@ func TestRandomAssembles(t *testing.T) {
 }
 
 // drawCase draws a random program for a GPU of its seed.
-func drawCase(t testing.TB, seed uint64) (*irtest.Case, *target.GPU) {
-	t.Helper()
+func drawCase(tb testing.TB, seed uint64) (*irtest.Case, *target.GPU) {
+	tb.Helper()
 	gpu, err := target.Lookup(gpuNames[seed%uint64(len(gpuNames))])
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	var lacks []ir.Elem
 	if gpu.CC.SM() < 80 {
 		lacks = append(lacks, ir.BF16)
 	}
 	c, err := irtest.NewCase(seed, lacks...)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return c, gpu
 }
 
@@ -133,8 +133,16 @@ func compareCase(t *testing.T, c *irtest.Case, gpu *target.GPU, ptx func(*codege
 	require.NoError(t, err)
 	text, err := ptx(compiled)
 	require.NoError(t, err)
-	want, got := copyArgs(c.Args), copyArgs(c.Args)
+	want, got, staged := copyArgs(c.Args), copyArgs(c.Args), copyArgs(c.Args)
 	require.NoError(t, eval.Run(context.Background(), c.Prog, want, eval.Options{}))
+	prog := *c.Prog
+	prog.Kernels = compiled.Staged
+	require.NoError(t, eval.Run(context.Background(), &prog, staged, eval.Options{}))
+	for i, p := range c.Prog.Params {
+		if x := want[i].Tensor; x != nil {
+			require.Equal(t, x.Data, staged[i].Tensor.Data, "%s of the staged program", p.Name)
+		}
+	}
 	requireNoFaults(t, runOn(t, schedule(gpu, c), compiled, text, got, c.Skew))
 	for i, p := range c.Prog.Params {
 		if got[i].Tensor != nil {

@@ -52,16 +52,16 @@ func floatBits(e ir.Elem, v float64) uint64 {
 // runOn runs PTX of a compiled program on a virtual machine; args' tensors take the
 // results. skew moves every tensor by as many bytes off its allocation's start. The
 // faults come back.
-func runOn(t testing.TB, o vm.Options, c *codegen.Compiled, text string, args []eval.Arg, skew int) []bench.Fault {
-	t.Helper()
+func runOn(tb testing.TB, o vm.Options, c *codegen.Compiled, text string, args []eval.Arg, skew int) []bench.Fault {
+	tb.Helper()
 	ctx := context.Background()
 	dev, err := vm.New(o)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	defer dev.Close()
 	m, err := dev.Load(ctx, "kernel.ptx", []byte(text))
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	plan, err := c.Plan(planArguments(c.Program, args))
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	var memory []bench.Buffer
 	for _, a := range args {
 		if a.Tensor == nil {
@@ -69,21 +69,21 @@ func runOn(t testing.TB, o vm.Options, c *codegen.Compiled, text string, args []
 			continue
 		}
 		b, err := dev.Alloc(int64(len(a.Tensor.Data)+skew), 0)
-		require.NoError(t, err)
-		require.NoError(t, dev.Write(b, int64(skew), a.Tensor.Data))
+		require.NoError(tb, err)
+		require.NoError(tb, dev.Write(b, int64(skew), a.Tensor.Data))
 		b.Address += uint64(skew)
 		memory = append(memory, b)
 	}
 	for i, n := range plan.Workspace {
 		b, err := dev.Alloc(n, 0)
-		require.NoError(t, err)
+		require.NoError(tb, err)
 		if slices.Contains(plan.Clear, i) {
-			require.NoError(t, dev.Write(b, 0, make([]byte, n)))
+			require.NoError(tb, dev.Write(b, 0, make([]byte, n)))
 		}
 		memory = append(memory, b)
 	}
 	reports, err := bench.RunPlan(ctx, dev, m, plan, memory, nil)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	var faults []bench.Fault
 	for _, r := range reports {
 		faults = append(faults, r.Faults...)
@@ -91,16 +91,16 @@ func runOn(t testing.TB, o vm.Options, c *codegen.Compiled, text string, args []
 	for i, a := range args {
 		if a.Tensor != nil {
 			memory[i].Address -= uint64(skew)
-			require.NoError(t, dev.Read(memory[i], int64(skew), a.Tensor.Data))
+			require.NoError(tb, dev.Read(memory[i], int64(skew), a.Tensor.Data))
 		}
 	}
 	return faults
 }
 
 // requireNoFaults fails with all that a launch did wrong.
-func requireNoFaults(t testing.TB, faults []bench.Fault) {
-	t.Helper()
+func requireNoFaults(tb testing.TB, faults []bench.Fault) {
+	tb.Helper()
 	for _, f := range faults {
-		t.Errorf("%s in %s, block %v thread %v, line %d, %s: %s, other %+v", f.Class, f.Kernel, f.Block, f.Thread, f.Line, f.PTX, f.Message, f.Other)
+		tb.Errorf("%s in %s, block %v thread %v, line %d, %s: %s, other %+v", f.Class, f.Kernel, f.Block, f.Thread, f.Line, f.PTX, f.Message, f.Other)
 	}
 }

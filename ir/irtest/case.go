@@ -97,7 +97,7 @@ func NewCase(seed uint64, lacks ...ir.Elem) (*Case, error) {
 	}
 	m.n = m.scalar("n", ir.I32, eval.Int(int64(m.IntN(7)-1)))
 	m.space()
-	m.b.SetHints(ir.Hints{Warps: pick(m, []int{1, 2, 4, 8}), Stages: m.IntN(4)})
+	m.b.SetHints(ir.Hints{Warps: pick(m, []int{1, 1, 2, 2, 4, 4, 8, 8, 16, 32}), Stages: m.IntN(4)})
 	m.ops(4 + m.IntN(10))
 	for range 3 {
 		if len(m.pool) > 0 {

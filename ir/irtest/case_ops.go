@@ -39,7 +39,7 @@ func (m *maker) get(e ir.Elem, shape []int, holds contents) tile {
 	var exact, similar []tile
 	for _, v := range m.pool {
 		switch {
-		case holds != anything && v.holds != holds && !(holds == counts && v.holds == small):
+		case holds != anything && v.holds != holds && (holds != counts || v.holds != small):
 		case v.Type.Equal(t):
 			exact = append(exact, v)
 		case slices.Equal(v.Type.Shape, shape):
@@ -403,8 +403,18 @@ func (m *maker) scan() {
 
 // dots are pairs of operand types and the accumulator's.
 var dots = [][3]ir.Elem{
-	{ir.F16, ir.F16, ir.F32}, {ir.F16, ir.F16, ir.F32}, {ir.BF16, ir.BF16, ir.F32}, {ir.F32, ir.F32, ir.F32}, {ir.F16, ir.F16, ir.F16}, {ir.F64, ir.F64, ir.F64},
-	{ir.I8, ir.I8, ir.I32}, {ir.E4M3, ir.E4M3, ir.F32}, {ir.E5M2, ir.E5M2, ir.F32}, {ir.E4M3, ir.E5M2, ir.F32}, {ir.E2M1, ir.E4M3, ir.F32}, {ir.I4, ir.I4, ir.I32},
+	{ir.F16, ir.F16, ir.F32},
+	{ir.F16, ir.F16, ir.F32},
+	{ir.BF16, ir.BF16, ir.F32},
+	{ir.F32, ir.F32, ir.F32},
+	{ir.F16, ir.F16, ir.F16},
+	{ir.F64, ir.F64, ir.F64},
+	{ir.I8, ir.I8, ir.I32},
+	{ir.E4M3, ir.E4M3, ir.F32},
+	{ir.E5M2, ir.E5M2, ir.F32},
+	{ir.E4M3, ir.E5M2, ir.F32},
+	{ir.E2M1, ir.E4M3, ir.F32},
+	{ir.I4, ir.I4, ir.I32},
 }
 
 // dot multiplies small integers, so that sums are exact in any order.
