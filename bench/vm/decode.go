@@ -72,19 +72,7 @@ func opcode(in *ptx.Instruction) string {
 
 // decode makes a function's program. The error is a *ptx.Error.
 func decode(k *kernel, fn *ptx.Function) (p *program, err error) {
-	d := &decoder{
-		mod: k.mod, kern: k, fn: fn,
-		p: &program{
-			name: fn.Name, fn: fn, mod: k.mod, locals: map[*ptx.Variable]int64{},
-			counter: make([]counter, len(fn.Code)), tensor: map[int32]bench.TensorCount{},
-		},
-		cc:     -1,
-		regs:   make([]int32, len(fn.Registers)),
-		consts: map[constant]int32{},
-	}
-	for i := range d.regs {
-		d.regs[i] = -1
-	}
+	d := newDecoder(k, fn)
 	defer func() {
 		if r := recover(); r != nil {
 			e, ok := r.(*ptx.Error)
@@ -100,6 +88,23 @@ func decode(k *kernel, fn *ptx.Function) (p *program, err error) {
 	d.ret() // falling off the end returns
 	d.finish()
 	return d.p, nil
+}
+
+func newDecoder(k *kernel, fn *ptx.Function) *decoder {
+	d := &decoder{
+		mod: k.mod, kern: k, fn: fn,
+		p: &program{
+			name: fn.Name, fn: fn, mod: k.mod, locals: map[*ptx.Variable]int64{},
+			counter: make([]counter, len(fn.Code)), tensor: map[int32]bench.TensorCount{},
+		},
+		cc:     -1,
+		regs:   make([]int32, len(fn.Registers)),
+		consts: map[constant]int32{},
+	}
+	for i := range d.regs {
+		d.regs[i] = -1
+	}
+	return d
 }
 
 func (d *decoder) block(b *ptx.Block) {

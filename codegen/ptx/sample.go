@@ -35,11 +35,14 @@ T0: .branchtargets L0, L1;
 // sampleModule is the start of a module for a version and target.
 func sampleModule(v Version, t Target) string {
 	wide := ""
-	if !v.Less(Version{8, 3}) {
+	if has128(v, t) {
 		wide = ".reg .b128 b128_<8>;"
 	}
 	return fmt.Sprintf(sampleHead, v, t, wide)
 }
+
+// has128 says whether there are registers of 128 bits.
+func has128(v Version, t Target) bool { return !v.Less(Version{8, 3}) && t.SM >= 70 }
 
 const sampleTail = "L1:\nret;\n}\n"
 
@@ -53,15 +56,14 @@ type sampler struct {
 	acc, coords, offsets int
 	typ                  [4]Type
 
-	callee  string
-	plain   bool
-	version Version
+	callee string
+	plain  bool
+	has128 bool
 }
 
 // instruction is a random instruction of a form, for a version and target.
 // It is "" if the target has none.
 func (s *sampler) instruction(f *Spec, v Version, t Target) string {
-	s.version = v
 	var mods []string
 	for _, g := range f.groups {
 		if g.optional && s.rng.Intn(2) == 0 {
@@ -69,7 +71,7 @@ func (s *sampler) instruction(f *Spec, v Version, t Target) string {
 		}
 		var can []string
 		for _, w := range g.words {
-			if w.need.met(v, t) && !(w.text == "u32" && wideOnly[f.Name]) && w.text != "cta_group::2" {
+			if w.need.met(v, t) && w.sampled(f) {
 				can = append(can, w.text)
 			}
 		}
@@ -81,6 +83,18 @@ func (s *sampler) instruction(f *Spec, v Version, t Target) string {
 		}
 		mods = append(mods, can[s.rng.Intn(len(can))])
 	}
+	return s.with(f, mods, v, t)
+}
+
+// sampled says whether the word can stand in the module of the samples, whose
+// addresses have 64 bits.
+func (w *word) sampled(f *Spec) bool {
+	return !(w.text == "u32" && wideOnly[f.Name]) && w.text != "cta_group::2"
+}
+
+// with is an instruction of a form with some modifiers and random operands.
+func (s *sampler) with(f *Spec, mods []string, v Version, t Target) string {
+	s.has128 = has128(v, t)
 	in := &Instruction{Name: f.Name, Mods: mods}
 	r := newReading(in, v, t)
 	s.callee = map[string]string{"callee tail?": "none", "callee list tail?": "takes", "list callee tail?": "gives", "list callee list tail?": "both"}[f.Operands]
@@ -98,6 +112,80 @@ func (s *sampler) instruction(f *Spec, v Version, t Target) string {
 		text += " " + strings.Join(ops, ", ")
 	}
 	return text + ";"
+}
+
+// Sample is an instruction that the table has.
+type Sample struct {
+	Form   *Spec
+	Target Target // the first of those asked for that has it
+	Text   string
+}
+
+// Samples gives an instruction, operands at random but the same each time, for
+// every choice of modifiers of every form that one of the targets has: what
+// tests of the instructions' consumers walk. Of a form with more than most
+// choices it takes as many of them, spread evenly.
+func Samples(v Version, targets []Target, most int) []Sample {
+	s := sampler{rng: rand.New(rand.NewSource(1))}
+	var all []Sample
+	for _, name := range Names() {
+		for _, f := range specs()[name] {
+			n := 1
+			for i := range f.groups {
+				n *= f.groups[i].choices()
+			}
+			step := max(1, n/most|1) // odd: it meets the words of groups of 2 and 4 alike
+			for i := 0; i < n; i += step {
+				words, ok := f.choose(i)
+				if !ok {
+					continue
+				}
+				mods := make([]string, len(words))
+				for j, w := range words {
+					mods[j] = w.text
+				}
+				for _, t := range targets {
+					if unmet(f, words, v, t) == "" {
+						all = append(all, Sample{f, t, s.with(f, mods, v, t)})
+						break
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// choices is how many a group has.
+func (g *group) choices() int {
+	if g.optional {
+		return len(g.words) + 1
+	}
+	return len(g.words)
+}
+
+// choose is a form's nth choice of modifiers.
+func (s *Spec) choose(n int) ([]word, bool) {
+	var words []word
+	for i := range s.groups {
+		g := &s.groups[i]
+		k := n % g.choices()
+		n /= g.choices()
+		if k == len(g.words) {
+			continue
+		}
+		if !g.words[k].sampled(s) {
+			return nil, false
+		}
+		words = append(words, g.words[k])
+	}
+	return words, true
+}
+
+// SampleModule is a module with the instructions of samples for a target, one a
+// line, in its kernel k.
+func SampleModule(v Version, t Target, lines []string) string {
+	return sampleModule(v, t) + strings.Join(lines, "\n") + "\n" + sampleTail
 }
 
 func (s *sampler) operand(o *operandSpec) string {
@@ -199,7 +287,7 @@ func (s *sampler) register(t Type, wider bool) string {
 	}
 	var can []string
 	for _, r := range []Type{B8, U8, S8, B16, U16, S16, F16, B32, U32, S32, F32, F16x2, B64, U64, S64, F64, B128} {
-		if r == B128 && s.version.Less(Version{8, 3}) {
+		if r == B128 && !s.has128 {
 			continue
 		}
 		if agrees(t, r, wider) && (!s.plain || isBits(r)) {

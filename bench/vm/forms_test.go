@@ -1,0 +1,155 @@
+package vm
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kgen-dev/kgen/codegen/ptx"
+	"github.com/kgen-dev/kgen/codegen/target"
+)
+
+var update = flag.Bool("update", false, "take out of the list of refused instructions what is executed now")
+
+// formTargets are the targets that forms are tried for, each form for the first
+// that has it.
+var formTargets = []string{"sm_60", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103a", "sm_110a", "sm_120a", "sm_121a"}
+
+// TestForms tries every form of the table of PTX instructions with its
+// modifiers: the virtual machine executes it, or refuses it by name, and those
+// that it refuses are listed in testdata/refused.txt. The list only shrinks:
+// -update takes lines out of it and never puts any in.
+func TestForms(t *testing.T) {
+	var targets []ptx.Target
+	for _, name := range formTargets {
+		tt, err := ptx.ParseTarget(name)
+		require.NoError(t, err)
+		targets = append(targets, tt)
+	}
+	v := ptx.Version{Major: 9, Minor: 2}
+	byTarget := map[ptx.Target][]ptx.Sample{}
+	for _, s := range ptx.Samples(v, targets, 130) {
+		byTarget[s.Target] = append(byTarget[s.Target], s)
+	}
+	tried, refused := map[*ptx.Spec]int{}, map[*ptx.Spec]int{}
+	var forms []*ptx.Spec
+	for _, tt := range targets {
+		for i, complaint := range refusals(t, v, tt, byTarget[tt]) {
+			f := byTarget[tt][i].Form
+			if tried[f] == 0 {
+				forms = append(forms, f)
+			}
+			tried[f]++
+			if complaint != "" {
+				refused[f]++
+				t.Log(complaint)
+			}
+		}
+	}
+	require.Greater(t, len(forms), 900)
+	var lines []string
+	for _, f := range forms {
+		switch refused[f] {
+		case 0:
+		case tried[f]:
+			lines = append(lines, formLine(f))
+		default:
+			lines = append(lines, fmt.Sprintf("%s: %d of %d", formLine(f), refused[f], tried[f]))
+		}
+	}
+	slices.Sort(lines)
+	file := filepath.Join("testdata", "refused.txt")
+	old, err := os.ReadFile(file)
+	require.NoError(t, err)
+	listed := strings.FieldsFunc(string(old), func(r rune) bool { return r == '\n' })
+	for _, l := range lines {
+		if !slices.Contains(listed, l) {
+			t.Errorf("refused and not listed in %s: %s", file, l)
+		}
+	}
+	if *update {
+		listed = slices.DeleteFunc(listed, func(l string) bool { return !slices.Contains(lines, l) })
+		require.NoError(t, os.WriteFile(file, []byte(strings.Join(listed, "\n")+"\n"), 0o644))
+	}
+	for _, l := range listed {
+		if !slices.Contains(lines, l) {
+			t.Errorf("listed in %s and executed: run with -update: %s", file, l)
+		}
+	}
+}
+
+// refusals decodes each sample by itself and says what the complaint is, "" for
+// none.
+func refusals(t *testing.T, v ptx.Version, tt ptx.Target, samples []ptx.Sample) []string {
+	t.Helper()
+	if len(samples) == 0 {
+		return nil
+	}
+	lines := make([]string, len(samples))
+	for i, s := range samples {
+		lines[i] = s.Text
+	}
+	src := ptx.SampleModule(v, tt, lines)
+	tree, err := ptx.Load("forms.ptx", []byte(src))
+	require.NoError(t, err)
+	gpu, err := target.Lookup("h100")
+	require.NoError(t, err)
+	dev, err := New(Options{GPU: gpu})
+	require.NoError(t, err)
+	m := &module{dev: dev, src: tree, gpu: gpu, globals: map[*ptx.Variable]*allocation{}, byName: map[string]*ptx.Variable{}, funcs: map[string]*ptx.Function{}}
+	k := &kernel{mod: m, sharedGrain: 2, globalGrain: 2, funcs: map[*ptx.Function]*program{}, numbers: map[*ptx.Function]int{}, shared: map[*ptx.Variable]int64{}}
+	var fn *ptx.Function
+	for _, decl := range tree.Decls {
+		switch decl := decl.(type) {
+		case *ptx.Function:
+			m.funcs[decl.Name] = decl
+			k.numbers[decl] = len(k.numbers)
+			if decl.Kernel {
+				fn = decl
+			}
+		case *ptx.Variable:
+			if decl.Space == ptx.SpaceGlobal || decl.Space == ptx.SpaceConst {
+				require.NoError(t, m.place(decl))
+			}
+		}
+	}
+	complaints := make([]string, len(samples))
+	d := newDecoder(k, fn)
+	for i := range samples {
+		complaints[i] = complaint(d, fn.Code[i])
+	}
+	return complaints
+}
+
+// complaint decodes one instruction.
+func complaint(d *decoder, in *ptx.Instruction) (text string) {
+	defer func() {
+		switch e := recover().(type) {
+		case nil:
+		case *ptx.Error:
+			text = e.Msg
+		default:
+			panic(fmt.Sprint(opcode(in), ": ", e))
+		}
+	}()
+	d.instruction(in)
+	return ""
+}
+
+// formLine is a form's name, modifiers and operands, long lists shortened.
+func formLine(f *ptx.Spec) string {
+	words := []string{f.Name}
+	for m := range strings.FieldsSeq(f.Mods) {
+		if all := strings.Split(m, "|"); len(all) > 8 {
+			m = all[0] + "|...|" + all[len(all)-1]
+		}
+		words = append(words, m)
+	}
+	return strings.Join(words, " ") + " (" + strings.TrimSpace(f.Operands) + ")"
+}
