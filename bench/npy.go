@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
-	"os"
 	"strconv"
 	"strings"
+
+	"github.com/kgen-dev/kgen/codegen/atomicfile"
 )
 
 // MaxNPYBytes is the largest .npy file that is read: 4 GiB.
@@ -291,12 +292,10 @@ func EncodeNPY(w io.Writer, a *Array) error {
 	return err
 }
 
-// WriteNPYFile writes an array to a new .npy file.
-func WriteNPYFile(name string, a *Array) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	err = EncodeNPY(f, a)
-	return errors.Join(err, f.Close())
+// NPYFile is a .npy file to write.
+func NPYFile(name string, a *Array) atomicfile.File {
+	return atomicfile.File{Path: name, Write: func(w io.Writer) error { return EncodeNPY(w, a) }}
 }
+
+// WriteNPYFile writes an array to a .npy file, whole or not at all.
+func WriteNPYFile(name string, a *Array) error { return atomicfile.Write(NPYFile(name, a)) }

@@ -2,13 +2,13 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/kgen-dev/kgen/bench/numcheck"
+	"github.com/kgen-dev/kgen/codegen/atomicfile"
 )
 
 // RunOptions says how to run a case.
@@ -194,6 +194,7 @@ func (r *caseRun) compare() error {
 			return err
 		}
 	}
+	var files []atomicfile.File
 	for i := range r.c.Buffers {
 		b := &r.c.Buffers[i]
 		if b.Want == nil && r.opt.Dump == "" {
@@ -203,18 +204,14 @@ func (r *caseRun) compare() error {
 		if err := r.dev.Read(r.buffers[i], 0, got); err != nil {
 			return fmt.Errorf("buffer %s: %w", b.label(), err)
 		}
-		if err := errors.Join(r.dump(b, got), r.check(b, got)); err != nil {
+		if err := r.check(b, got); err != nil {
 			return err
 		}
+		if r.opt.Dump != "" {
+			files = append(files, NPYFile(filepath.Join(r.opt.Dump, b.label()+".npy"), &Array{b.Type.DType(), b.Shape, got}))
+		}
 	}
-	return nil
-}
-
-func (r *caseRun) dump(b *CaseBuffer, got []byte) error {
-	if r.opt.Dump == "" {
-		return nil
-	}
-	return WriteNPYFile(filepath.Join(r.opt.Dump, b.label()+".npy"), &Array{b.Type.DType(), b.Shape, got})
+	return atomicfile.Write(files...)
 }
 
 func (r *caseRun) check(b *CaseBuffer, got []byte) error {

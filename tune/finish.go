@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/atomicfile"
 	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/roofline"
 	"github.com/kgen-dev/kgen/roofline/plot"
@@ -83,6 +84,7 @@ func (s *session) artifacts(ctx context.Context, found, top []finding) error {
 		return fmt.Errorf("folder of the artifacts: %w", err)
 	}
 	a := &s.result.Artifacts
+	var files []atomicfile.File
 	for _, f := range []struct {
 		path *string
 		ext  string
@@ -94,34 +96,10 @@ func (s *session) artifacts(ctx context.Context, found, top []finding) error {
 			continue
 		}
 		path := filepath.Join(dir, fmt.Sprintf("%s-%s.%s", s.Family.Name, s.GPU.ID, f.ext))
-		if err := replace(path, f.data); err != nil {
-			return fmt.Errorf("artifact: %w", err)
-		}
+		files = append(files, atomicfile.Bytes(path, f.data))
 		*f.path = path
 	}
-	return nil
-}
-
-// replace writes a file that appears whole or not at all.
-func replace(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	return atomicfile.Write(files...)
 }
 
 // plot draws all configurations that have a time, the chosen one standing out.

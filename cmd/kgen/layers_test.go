@@ -19,26 +19,27 @@ const module = "github.com/kgen-dev/kgen/"
 // import of this module. A folder below one named here follows the same row
 // unless it has its own; /... takes in the folders below.
 var layers = map[string][]string{
-	"ir":             {"ir/layout", "ir/num"},
-	"ir/layout":      {},
-	"ir/num":         {},
-	"ir/irtest":      {"ir", "ir/eval", "ir/layout"},
-	"ir/eval":        {"ir", "ir/layout", "ir/num"},
-	"codegen":        {"ir", "ir/layout", "ir/num", "codegen/..."},
-	"codegen/cache":  {},
-	"codegen/cubin":  {},
-	"codegen/cudac":  {"codegen/simt"},
-	"codegen/nvrtc":  {"codegen/nvrtc"}, // its test helper
-	"codegen/ptx":    {"codegen/simt"},
-	"codegen/simt":   {"codegen/simt"}, // its test helper
-	"codegen/target": {},
-	"kernels":        {"ir", "ir/num", "codegen/target", "kernels/..."},
-	"bench":          {"ir/num", "codegen", "codegen/ptx", "codegen/target", "bench/numcheck"},
-	"bench/vm":       {"bench", "bench/numcheck", "bench/vm/...", "ir/num", "codegen/ptx", "codegen/target"},
-	"bench/cuda":     {"bench", "bench/cuda/..."},
-	"tune":           {"kernels/...", "codegen/...", "bench", "bench/numcheck", "bench/vm", "roofline/...", "tune/...", "ir/num"},
-	"roofline":       {"codegen/target", "bench", "roofline/..."},
-	"cmd":            {"..."},
+	"ir":                 {"ir/layout", "ir/num"},
+	"ir/layout":          {},
+	"ir/num":             {},
+	"ir/irtest":          {"ir", "ir/eval", "ir/layout"},
+	"ir/eval":            {"ir", "ir/layout", "ir/num"},
+	"codegen":            {"ir", "ir/layout", "ir/num", "codegen/..."},
+	"codegen/atomicfile": {},
+	"codegen/cache":      {"codegen/atomicfile"},
+	"codegen/cubin":      {},
+	"codegen/cudac":      {"codegen/simt"},
+	"codegen/nvrtc":      {"codegen/nvrtc"}, // its test helper
+	"codegen/ptx":        {"codegen/simt"},
+	"codegen/simt":       {"codegen/simt"}, // its test helper
+	"codegen/target":     {},
+	"kernels":            {"ir", "ir/num", "codegen/target", "kernels/..."},
+	"bench":              {"ir/num", "codegen", "codegen/atomicfile", "codegen/ptx", "codegen/target", "bench/numcheck"},
+	"bench/vm":           {"bench", "bench/numcheck", "bench/vm/...", "ir/num", "codegen/ptx", "codegen/target"},
+	"bench/cuda":         {"bench", "bench/cuda/..."},
+	"tune":               {"kernels/...", "codegen/...", "bench", "bench/numcheck", "bench/vm", "roofline/...", "tune/...", "ir/num"},
+	"roofline":           {"codegen/target", "bench", "roofline/..."},
+	"cmd":                {"..."},
 }
 
 // doors names the one folder that may import a third party; "..." is any, and

@@ -11,12 +11,14 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
+
+	"github.com/kgen-dev/kgen/codegen/atomicfile"
 )
 
 // Env names the environment variable that replaces the user's cache folder.
@@ -132,28 +134,13 @@ func open(entry []byte) (data []byte, ok bool) {
 	return data, sha256.Sum256(data) == [sha256.Size]byte(rest)
 }
 
-// unfinished begins the name of a file that is being written.
-const unfinished = "new-"
-
 // write makes the file appear whole or not at all. It does not wait for the
 // disk: what a power failure tears, the digest tells.
-func write(path string, b []byte) (err error) {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+func write(path string, b []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, unfinished)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	return atomicfile.Write(atomicfile.Bytes(path, b))
 }
 
 const (
@@ -188,7 +175,7 @@ func (c *Cache) trim(now time.Time) {
 }
 
 func lifetime(fi fs.FileInfo) time.Duration {
-	if len(fi.Name()) > len(unfinished) && fi.Name()[:len(unfinished)] == unfinished {
+	if strings.HasPrefix(fi.Name(), atomicfile.Unfinished) {
 		return abandoned
 	}
 	return keep

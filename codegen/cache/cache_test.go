@@ -141,7 +141,7 @@ func TestTrim(t *testing.T) {
 	age(c.path(KeyOf("used")), keep+time.Minute)
 	age(c.path(KeyOf("young")), keep-time.Minute)
 	left, busy := c.path(KeyOf("old"))+"x", c.path(KeyOf("old"))+"y"
-	left, busy = filepath.Join(filepath.Dir(left), "new-1"), filepath.Join(filepath.Dir(busy), "new-2")
+	left, busy = filepath.Join(filepath.Dir(left), ".new-1"), filepath.Join(filepath.Dir(busy), ".new-2")
 	for _, path := range []string{left, busy} {
 		require.NoError(t, os.WriteFile(path, nil, 0o666))
 	}

@@ -26,10 +26,13 @@ type Store struct {
 	statements map[string]*sql.Stmt
 }
 
+// Env names the environment variable that replaces the folder for kgen's state.
+const Env = "KGEN_STATE"
+
 // Dir returns the folder for kgen's state: $KGEN_STATE, or kgen under
 // $XDG_STATE_HOME, or ~/.local/state/kgen.
 func Dir() (string, error) {
-	if dir := os.Getenv("KGEN_STATE"); dir != "" {
+	if dir := os.Getenv(Env); dir != "" {
 		return filepath.Abs(dir)
 	}
 	// The base directory specification says to ignore a relative path.

@@ -76,6 +76,9 @@ the problem's default. What was compiled before comes from the cache.`,
 			if file == "-" {
 				return usagef("-o -: standard output is for the resources: want a file")
 			}
+			if err := checkOutput(file); err != nil {
+				return err
+			}
 			r, image, err := a.compile(ctx, j, set, via.value)
 			if err != nil {
 				return err

@@ -52,7 +52,7 @@ func (a *app) doctor(ctx context.Context) error {
 		findProgram(ctx, "ptxas", "turning direct PTX into a cubin, and its registers and spills", findPtxas),
 		findProgram(ctx, "nvdisasm", "nothing so far: no command lists machine instructions yet", findNvdisasm),
 		findFolder("cache folder", "keeping what was compiled", cache.Env, cache.Dir),
-		findFolder("state folder", "keeping tuning results", stateEnv, store.Dir),
+		findFolder("state folder", "keeping tuning results", store.Env, store.Dir),
 		findGPU(),
 	}}
 	var broken []string

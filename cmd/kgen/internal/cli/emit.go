@@ -45,6 +45,9 @@ What stage tile prints can be edited and read back as a file.`,
 			c.Flags().StringVarP(&file, "output", "o", "", "write to `FILE`, whole or not at all; - is standard output")
 		},
 		run: func(_ context.Context, j *job) error {
+			if err := checkOutput(file); err != nil {
+				return err
+			}
 			config, err := j.config(set)
 			if err != nil {
 				return err
@@ -62,6 +65,9 @@ What stage tile prints can be edited and read back as a file.`,
 		file: func(_ context.Context, name string, gpu *target.GPU) error {
 			if len(set) > 0 {
 				return usagef("--set %s: a file has no parameters, want a family", set[0])
+			}
+			if err := checkOutput(file); err != nil {
+				return err
 			}
 			program, err := readProgram(name)
 			if err != nil {

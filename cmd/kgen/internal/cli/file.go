@@ -4,15 +4,20 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"syscall"
+
+	"github.com/kgen-dev/kgen/codegen/atomicfile"
 )
+
+// toStdout tells whether -o means standard output.
+func toStdout(file string) bool { return file == "" || file == "-" }
 
 // write puts a result on standard output, for "" and "-", or in a file that is
 // replaced in one step.
 func (a *app) write(file string, data []byte) error {
-	if file == "" || file == "-" {
+	if toStdout(file) {
 		_, err := a.out.Write(data)
 		return err
 	}
@@ -22,65 +27,88 @@ func (a *app) write(file string, data []byte) error {
 // writeFile replaces a file in one step, so that a reader, a kill or a full
 // disk never leave half of it. A device or pipe is written as it is.
 func writeFile(name string, data []byte) error {
-	file, err := outputPath(name)
-	if err != nil {
-		return err
-	}
-	if err := replaceFile(file, data); err != nil {
-		var path *fs.PathError // which may be of the file beside
-		if errors.As(err, &path) {
-			err = path.Err
-		}
-		return fmt.Errorf("-o %s: %w", name, err)
-	}
-	return nil
-}
-
-func replaceFile(file string, data []byte) error {
-	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
-		return os.WriteFile(file, data, 0o666)
-	}
-	temp := fmt.Sprintf("%s.%08x.tmp", file, rand.Uint32())
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) // less the umask
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(temp, file)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp))
-	}
-	return nil
-}
-
-// wantFolder refuses a folder's name that is a file's.
-func wantFolder(flag, dir string) error {
-	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return usagef("--%s %s: a file: want a folder", flag, dir)
-	}
-	return nil
-}
-
-// outputPath follows links, and refuses what no file can be written to.
-func outputPath(file string) (string, error) {
-	if real, err := filepath.EvalSymlinks(file); err == nil {
+	file := name
+	if real, err := filepath.EvalSymlinks(name); err == nil {
 		file = real
 	}
-	switch info, err := os.Stat(file); {
+	return outputError("-o", name, atomicfile.Write(atomicfile.Bytes(file, data)))
+}
+
+// outputError says the path as the user gave it.
+func outputError(flag, name string, err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %s: %w", flag, name, err)
+}
+
+// checkOutput finds out whether a file can be written, before the work whose
+// result it is for. Standard output can.
+func checkOutput(file string) error {
+	if toStdout(file) {
+		return nil
+	}
+	real := file
+	if target, err := filepath.EvalSymlinks(file); err == nil {
+		real = target
+	}
+	switch info, err := os.Stat(real); {
 	case err == nil && info.IsDir():
-		return "", usagef("-o %s: a folder: want a file", file)
-	case err == nil:
-		return file, nil
-	case !errors.Is(err, fs.ErrNotExist):
-		return "", err
+		return usagef("-o %s: a folder: want a file", file)
+	case err == nil && !info.Mode().IsRegular():
+		return nil // a device or pipe
 	}
-	switch info, err := os.Stat(filepath.Dir(file)); {
-	case errors.Is(err, fs.ErrNotExist):
-		return "", usagef("-o %s: no folder %s", file, filepath.Dir(file))
-	case err == nil && !info.IsDir():
-		return "", usagef("-o %s: %s is a file: want a folder", file, filepath.Dir(file))
+	parent := filepath.Dir(real)
+	if _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist) {
+		return usagef("-o %s: no folder %s", file, parent)
 	}
-	return file, nil
+	return checkFolder("-o", file, parent)
+}
+
+// checkFolder finds out whether files can be made in a folder or, while it does
+// not exist, in the one that it would be made in. name is what the user gave
+// for flag.
+func checkFolder(flag, name, dir string) error {
+	var file notFolderError
+	switch err := checkWritable(dir); {
+	case errors.As(err, &file):
+		return usagef("%s %s: %w", flag, name, file)
+	case err != nil:
+		return outputError(flag, name, err)
+	}
+	return nil
+}
+
+// notFolderError is a file in the way of a folder.
+type notFolderError string
+
+func (e notFolderError) Error() string { return string(e) + " is a file: want a folder" }
+
+// checkWritable tries whether files can be made in dir or, while it does not
+// exist, in the folder that it would be made in.
+func checkWritable(dir string) error {
+	for {
+		fi, err := os.Stat(dir)
+		parent := filepath.Dir(dir)
+		if (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) && parent != dir {
+			dir = parent
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if !fi.IsDir() {
+			return notFolderError(dir)
+		}
+		break
+	}
+	f, err := os.CreateTemp(dir, atomicfile.Unfinished)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }

@@ -21,9 +21,20 @@ func TestWriteFile(t *testing.T) {
 	require.NoError(t, writeFile(link, []byte("three")))
 	require.Equal(t, "three", string(must(os.ReadFile(file))), "a link is followed, not replaced")
 
-	require.Equal(t, exitUsage, exitCode(writeFile(dir, nil)))
-	require.Equal(t, exitUsage, exitCode(writeFile(filepath.Join(dir, "no", "b"), nil)))
-	require.Error(t, writeFile(filepath.Join(file, "b"), nil))
+	require.NoError(t, checkOutput(file))
+	require.NoError(t, checkOutput(link))
+	require.NoError(t, checkOutput(filepath.Join(dir, "new")))
+	require.NoError(t, checkOutput(os.DevNull))
+	for name, want := range map[string]string{
+		dir:                            "a folder: want a file",
+		filepath.Join(dir, "no", "b"):  "no folder " + filepath.Join(dir, "no"),
+		filepath.Join(file, "b"):       file + " is a file: want a folder",
+		filepath.Join(file, "no", "b"): file + " is a file: want a folder",
+	} {
+		require.EqualError(t, checkOutput(name), "-o "+name+": "+want)
+		require.Equal(t, exitUsage, exitCode(checkOutput(name)))
+		require.ErrorContains(t, writeFile(name, nil), "-o "+name+": ")
+	}
 
 	entries := must(os.ReadDir(dir))
 	require.Len(t, entries, 2, "nothing is left behind")
@@ -37,6 +48,7 @@ func TestWriteFileRefused(t *testing.T) {
 	}
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(dir, 0o500))
+	require.Equal(t, exitFailed, exitCode(checkOutput(filepath.Join(dir, "a"))))
 	require.Equal(t, exitFailed, exitCode(writeFile(filepath.Join(dir, "a"), nil)))
 	require.Empty(t, must(os.ReadDir(dir)))
 }

@@ -66,6 +66,9 @@ and what a library reached where the measured tables have the problem.`,
 			if ext := filepath.Ext(file); file != "" && ext != ".svg" {
 				return usagef("-o %s: want a name that ends in .svg", file)
 			}
+			if err := checkOutput(file); err != nil {
+				return err
+			}
 			return a.roofline(j, file)
 		},
 	})

@@ -120,8 +120,10 @@ func (a *app) runCase(ctx context.Context, file string, f *runFlags) error {
 			return usage(err)
 		}
 	}
-	if err := wantFolder("dump", f.dump); err != nil {
-		return err
+	if f.dump != "" {
+		if err := checkFolder("--dump", f.dump, f.dump); err != nil {
+			return err
+		}
 	}
 	dev, err := f.vm.open(gpu)
 	if err != nil {

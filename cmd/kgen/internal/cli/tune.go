@@ -70,6 +70,11 @@ func (a *app) tune(ctx context.Context, j *job, f *tuneFlags) error {
 	if err := generates(j.gpu); err != nil {
 		return err
 	}
+	if f.dir != "" {
+		if err := checkFolder("-o", f.dir, f.dir); err != nil {
+			return err
+		}
+	}
 	s, err := a.openStore(f.store)
 	if err != nil {
 		return err
@@ -137,9 +142,6 @@ func artifactDir(dir string, s *store.Store, j *job) (string, error) {
 		h := fnv.New32a()
 		fmt.Fprint(h, j.family.Name, j.gpu.ID, j.problem.Settings())
 		return filepath.Abs(filepath.Join(filepath.Dir(s.Path()), "best", fmt.Sprintf("%08x", h.Sum32())))
-	}
-	if err := wantFolder("output", dir); err != nil {
-		return "", err
 	}
 	return filepath.Abs(dir)
 }
