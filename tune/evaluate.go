@@ -114,7 +114,7 @@ func (s *session) known(ctx context.Context, c candidate) (e, wrong store.Evalua
 	if err != nil {
 		return e, wrong, err
 	}
-	if found && old.Outcome != store.Correctness && old.Outcome != store.Runtime {
+	if found && s.believable(&old) && old.Outcome != store.Correctness && old.Outcome != store.Runtime {
 		return old, wrong, nil
 	}
 	e, err = s.fresh(ctx, c.config, p, src)
@@ -122,10 +122,21 @@ func (s *session) known(ctx context.Context, c candidate) (e, wrong store.Evalua
 		return e, wrong, err
 	}
 	e.Key, e.Run = key, s.run.ID
-	if found && e.Outcome.Timed() {
+	if found && e.Outcome.Timed() && !old.Outcome.Timed() {
 		return e, old, nil
 	}
 	return e, wrong, s.Store.Record(e)
+}
+
+// believable tells whether a stored time can be: nothing takes less than the least by
+// formula.
+func (s *session) believable(e *store.Evaluation) bool {
+	const rounding = 1e-9
+	ok := !e.Outcome.Timed() || e.TimeUS >= s.leastUS*(1-rounding)
+	if !ok {
+		s.Log.Warn("a stored time is not believed: evaluated again", "config", e.Config, "us", e.TimeUS, "least", s.leastUS)
+	}
+	return ok
 }
 
 // print lowers a configuration that could be lowered before, and prints its source.

@@ -3,6 +3,7 @@ package tune
 import (
 	"bufio"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -100,6 +101,48 @@ func withoutPaths(t *testing.T, r *Result) string {
 	b, err := json.Marshal(c)
 	require.NoError(t, err)
 	return string(b)
+}
+
+// A stored time that nothing can reach, or that its terms do not add up to, is
+// evaluated again, and its row kept.
+func TestImpossibleTimesAreNotBelieved(t *testing.T) {
+	for name, damage := range map[string]string{
+		"below the least": `time_us = 1e-9, terms = NULL`,
+		"not its terms":   `time_us = 1e-9`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			o := testOptions(t, dir)
+			o.Top = 1
+			first := run(t, o)
+			before, err := o.Store.Evaluations(1)
+			require.NoError(t, err)
+
+			db, err := sql.Open("sqlite", filepath.Join(dir, "tune.db"))
+			require.NoError(t, err)
+			defer db.Close()
+			_, err = db.Exec(`UPDATE evaluations SET `+damage+` WHERE config <> ? AND time_us IS NOT NULL`, first.Best[0].Config.String())
+			require.NoError(t, err)
+
+			o.Dir = filepath.Join(dir, "again")
+			second := run(t, o)
+			require.Equal(t, withoutPaths(t, first), withoutPaths(t, second))
+			again, err := o.Store.Evaluations(2)
+			require.NoError(t, err)
+			require.NotEmpty(t, again)
+			require.Less(t, len(again), len(before))
+			for _, e := range again {
+				require.Greater(t, e.TimeUS, 1.0)
+			}
+			var kept int
+			require.NoError(t, db.QueryRow(`SELECT count(*) FROM evaluations WHERE time_us = 1e-9`).Scan(&kept))
+			require.Equal(t, len(again), kept)
+			run(t, o)
+			third, err := o.Store.Evaluations(3)
+			require.NoError(t, err)
+			require.Empty(t, third, "once is enough")
+		})
+	}
 }
 
 func TestRunWithoutACompiler(t *testing.T) {

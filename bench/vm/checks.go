@@ -60,9 +60,12 @@ var (
 // NoChecks looks for nothing. Accesses out of bounds still do no harm.
 func NoChecks() Checks { return Checks{set: true} }
 
-// ParseChecks reads a list such as "default", "none", "shared-race,deadlock"
+// ParseChecks reads a list such as "" (the default), "default", "none", "shared-race,deadlock"
 // (only those) or "+strict-proxy,-global-race" (the default, changed).
 func ParseChecks(list string) (Checks, error) {
+	if list == "" {
+		return Checks{}, nil
+	}
 	c := Checks{set: true}
 	for i, word := range strings.Split(list, ",") {
 		word = strings.TrimSpace(word)
@@ -75,7 +78,7 @@ func ParseChecks(list string) (Checks, error) {
 		}
 		var b checkBits
 		switch name {
-		case "", "default":
+		case "default":
 			b = defaultChecks
 		case "all":
 			b = allChecks

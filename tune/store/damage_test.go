@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -39,8 +41,6 @@ func filled(t testing.TB, n int) (string, []byte) {
 
 func TestDamagedStoreIsKeptAside(t *testing.T) {
 	for name, damage := range map[string]func([]byte) []byte{
-		"text":           func([]byte) []byte { return []byte("this is no database, but somebody may want it back") },
-		"header":         func(b []byte) []byte { copy(b, "SQLote"); return b },
 		"truncated":      func(b []byte) []byte { return b[:len(b)/2] },
 		"a page of zero": func(b []byte) []byte { clear(b[4096:8192]); return b },
 		"noise": func(b []byte) []byte {
@@ -65,7 +65,7 @@ func TestDamagedStoreIsKeptAside(t *testing.T) {
 			require.NoError(t, s.Close())
 
 			// The next damage does not overwrite the first.
-			require.NoError(t, os.WriteFile(path, []byte("damaged again, in another way"), 0o600))
+			require.NoError(t, os.WriteFile(path, content[:5000], 0o600))
 			s = mustOpen(t, path)
 			require.Equal(t, path+".corrupt-2", s.Aside())
 			kept, err = os.ReadFile(path + ".corrupt-1")
@@ -75,11 +75,87 @@ func TestDamagedStoreIsKeptAside(t *testing.T) {
 	}
 }
 
+// A mistyped path costs nothing: what is no store keeps its name and its bytes,
+// and nothing is made beside it.
+func TestOtherFilesAreRefused(t *testing.T) {
+	path, content := filled(t, 20)
+	unmarked := bytes.Clone(content)
+	clear(unmarked[68:72])
+	for name, other := range map[string][]byte{
+		"text":                 []byte("this is no database, but somebody wants it where it is"),
+		"one byte":             {'S'},
+		"part of the header":   content[:15],
+		"damaged header":       append([]byte("SQLote"), content[6:]...),
+		"damaged, another's":   unmarked[:5000],
+		"header of another's":  unmarked[:16],
+		"zeros":                make([]byte, 5000),
+		"a database backwards": func() []byte { b := bytes.Clone(content); slices.Reverse(b); return b }(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(filepath.Dir(path), strings.ReplaceAll(name, " ", "-"))
+			require.NoError(t, os.WriteFile(path, other, 0o600))
+			_, err := Open(path)
+			require.ErrorIs(t, err, ErrForeign)
+			require.NotErrorIs(t, err, ErrDamaged)
+			require.ErrorContains(t, err, path)
+			kept, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(other, kept))
+			require.Empty(t, asides(t, path))
+		})
+	}
+}
+
+// A row that fails the checks of a record is not believed and not lost.
+func TestDamagedRowsAreSkipped(t *testing.T) {
+	for name, damage := range map[string]string{
+		"time beside its terms": `time_us = 1e-9`,
+		"no time":               `time_us = NULL`,
+		"a time of nothing":     `time_us = -1`,
+		"provenance":            `provenance = 'guessed'`,
+		"limits":                `limits = '{"HBM":'`,
+		"a limit below zero":    `limits = '{"HBM":-1}'`,
+		"terms":                 `terms = '[1]'`,
+		"error of a success":    `error = 'x'`,
+		"success of an error":   `outcome = 'compile'`,
+		"configuration":         `config = ''`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := tempPath(t)
+			s := mustOpen(t, path)
+			r := mustBegin(t, s, standard)
+			for i := range 4 {
+				require.NoError(t, s.Record(correct(r, i)))
+			}
+			_, err := s.db.Exec(`UPDATE evaluations SET ` + damage + ` WHERE id = 2`)
+			require.NoError(t, err)
+			_, ok, err := s.Lookup(correct(r, 1).Key)
+			require.NoError(t, err)
+			require.False(t, ok, "it is evaluated again")
+			best, err := s.Best(r, 3)
+			require.NoError(t, err)
+			require.Len(t, best, 3)
+			require.Len(t, s.Skipped(), 1)
+			require.ErrorContains(t, s.Skipped()[0], "store "+path+": evaluation 2: ")
+
+			again := correct(r, 1)
+			require.NoError(t, s.Record(again))
+			got, ok, err := s.Lookup(again.Key)
+			require.NoError(t, err)
+			require.True(t, ok)
+			require.Equal(t, again.TimeUS, got.TimeUS)
+			var rows int
+			require.NoError(t, s.db.QueryRow(`SELECT count(*) FROM evaluations`).Scan(&rows))
+			require.Equal(t, 5, rows, "the damaged row is kept")
+		})
+	}
+}
+
 // Many open one damaged file at once: it is set aside exactly once and all
 // work on the new store.
 func TestDamageIsSetAsideOnce(t *testing.T) {
-	path, _ := filled(t, 10)
-	require.NoError(t, os.WriteFile(path, []byte("not a database at all, sorry"), 0o600))
+	path, content := filled(t, 10)
+	require.NoError(t, os.WriteFile(path, content[:5000], 0o600))
 	var wg sync.WaitGroup
 	for i := range 6 {
 		wg.Go(func() {

@@ -14,6 +14,7 @@ import (
 var (
 	ErrReadOnly = errors.New("cannot be written")
 	ErrFull     = errors.New("no space left")
+	ErrDisk     = errors.New("the disk fails or has no room")
 	ErrBusy     = errors.New("held by another process for too long")
 	ErrDamaged  = errors.New("damaged")
 	ErrNewer    = errors.New("written by a newer kgen")
@@ -32,7 +33,7 @@ func explain(path string, err error) error {
 }
 
 func causeOf(err error) (cause error, advice string) {
-	const elsewhere = ": set KGEN_STATE to a folder with room for it"
+	const elsewhere = ": set " + Env + " to a folder with room for it"
 	var s *sqlite.Error
 	if errors.As(err, &s) {
 		switch s.Code() & 0xff { // the low byte is the primary code
@@ -40,6 +41,8 @@ func causeOf(err error) (cause error, advice string) {
 			return ErrReadOnly, elsewhere
 		case sqlite3.SQLITE_FULL:
 			return ErrFull, elsewhere
+		case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_NOLFS:
+			return ErrDisk, ": make room, or set " + Env + " to a folder on another disk"
 		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 			return ErrBusy, ""
 		case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:

@@ -175,6 +175,25 @@ func (e *Evaluation) check() error {
 			return fmt.Errorf("evaluation of %q: limit %s of %g us: want a finite number, 0 or more", e.Config, unit, us)
 		}
 	}
+	return e.checkTerms()
+}
+
+// termsOff is how far, relatively, the terms of a time may be from it: rounding
+// of a few additions and of decimal numbers in the store.
+const termsOff = 1e-6
+
+// checkTerms holds a predicted time to its terms.
+func (e *Evaluation) checkTerms() error {
+	if len(e.Terms) == 0 || e.Provenance != bench.Predicted {
+		return nil
+	}
+	sum := 0.0
+	for _, us := range e.Terms {
+		sum += us
+	}
+	if !(math.Abs(sum-e.TimeUS) <= termsOff*e.TimeUS) {
+		return fmt.Errorf("evaluation of %q: time of %g us: its terms add up to %g", e.Config, e.TimeUS, sum)
+	}
 	return nil
 }
 
@@ -225,7 +244,7 @@ func times(m map[string]float64) (any, error) {
 }
 
 // Lookup returns the newest evaluation of a key, whichever run made it; false
-// if there is none.
+// if there is none or its row is damaged.
 func (s *Store) Lookup(k Key) (Evaluation, bool, error) {
 	found, err := s.query(`SELECT id, `+columns+` FROM evaluations WHERE key = ? ORDER BY id DESC LIMIT 1`, k[:])
 	if err != nil || len(found) == 0 {
@@ -242,12 +261,13 @@ func (s *Store) Best(r *Run, n int) ([]Evaluation, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.query(`SELECT id, `+columns+` FROM evaluations e
+	found, err := s.query(`SELECT id, `+columns+` FROM evaluations e
 		WHERE outcome IN ('correct', 'predicted')
 		AND run IN (SELECT id FROM runs WHERE family = ? AND gpu = ? AND problem = ? AND driver = ? AND types = ? AND policy = ? AND compiler = ? AND cost_model = ?)
 		AND id = (SELECT max(id) FROM evaluations WHERE key = e.key)
-		ORDER BY time_us, id LIMIT ?`,
-		r.Family, r.GPU, string(problem), r.Driver, r.Types, r.Policy, r.Compiler, r.CostModel, n)
+		ORDER BY time_us, id`,
+		r.Family, r.GPU, string(problem), r.Driver, r.Types, r.Policy, r.Compiler, r.CostModel)
+	return found[:min(n, len(found))], err
 }
 
 // Evaluations returns everything a run recorded, in order.
@@ -255,6 +275,8 @@ func (s *Store) Evaluations(run int64) ([]Evaluation, error) {
 	return s.query(`SELECT id, `+columns+` FROM evaluations WHERE run = ? ORDER BY id`, run)
 }
 
+// query returns the evaluations of rows that are whole. Others are left out, and
+// as they are: see Skipped.
 func (s *Store) query(query string, args ...any) ([]Evaluation, error) {
 	st, err := s.statement(query)
 	if err != nil {
@@ -268,8 +290,12 @@ func (s *Store) query(query string, args ...any) ([]Evaluation, error) {
 	var out []Evaluation
 	for rows.Next() {
 		e, err := scan(rows)
+		if err == nil {
+			err = e.check()
+		}
 		if err != nil {
-			return nil, explain(s.path, err)
+			s.skip(e.ID, err)
+			continue
 		}
 		out = append(out, e)
 	}
@@ -294,24 +320,24 @@ func scan(rows *sql.Rows) (Evaluation, error) {
 		return e, err
 	}
 	if len(key) != len(e.Key) {
-		return e, fmt.Errorf("%w: evaluation %d: a key of %d bytes", ErrDamaged, e.ID, len(key))
+		return e, fmt.Errorf("%w: a key of %d bytes", ErrDamaged, len(key))
 	}
 	copy(e.Key[:], key)
 	e.At = time.UnixMilli(at).UTC()
 	e.TimeUS = us.Float64
 	if provenance.Valid {
 		if err := e.Provenance.UnmarshalText([]byte(provenance.String)); err != nil {
-			return e, fmt.Errorf("%w: evaluation %d: %w", ErrDamaged, e.ID, err)
+			return e, fmt.Errorf("%w: provenance: %w", ErrDamaged, err)
 		}
 	}
 	if limits.Valid {
 		if err := json.Unmarshal([]byte(limits.String), &e.Limits); err != nil {
-			return e, fmt.Errorf("%w: evaluation %d: limits: %w", ErrDamaged, e.ID, err)
+			return e, fmt.Errorf("%w: limits: %w", ErrDamaged, err)
 		}
 	}
 	if terms.Valid {
 		if err := json.Unmarshal([]byte(terms.String), &e.Terms); err != nil {
-			return e, fmt.Errorf("%w: evaluation %d: terms: %w", ErrDamaged, e.ID, err)
+			return e, fmt.Errorf("%w: terms: %w", ErrDamaged, err)
 		}
 	}
 	return e, nil

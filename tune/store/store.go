@@ -5,11 +5,16 @@ package store
 
 import (
 	"database/sql"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	_ "modernc.org/sqlite" // the driver
@@ -22,8 +27,9 @@ type Store struct {
 	aside string
 	db    *sql.DB
 
-	mu         sync.Mutex // prepared statements, made when first needed
-	statements map[string]*sql.Stmt
+	mu         sync.Mutex           // of what follows
+	statements map[string]*sql.Stmt // prepared, when first needed
+	skipped    map[int64]error      // damaged rows by their id
 }
 
 // Env names the environment variable that replaces the folder for kgen's state.
@@ -57,14 +63,19 @@ func DefaultPath() (string, error) {
 
 // Open opens the store at path and makes it, with its folders, if there is
 // none. A damaged store is kept aside under another name (see Aside) and a new
-// one begun. Errors wrap ErrReadOnly, ErrFull, ErrBusy, ErrNewer or ErrForeign
-// where one of these is the cause.
+// one begun; any other file is left as it is and refused. Errors wrap
+// ErrReadOnly, ErrFull, ErrDisk, ErrBusy, ErrNewer or ErrForeign where one of
+// these is the cause.
 func Open(path string) (*Store, error) { return open(path, migrations) }
 
 func open(path string, steps []string) (*Store, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", path, err)
+	}
+	ours, err := readHeader(path)
+	if err != nil {
+		return nil, explain(path, err)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, explain(path, err)
@@ -78,8 +89,11 @@ func open(path string, steps []string) (*Store, error) {
 	defer unlock()
 
 	s, err := connect(path, steps)
-	if !errors.Is(err, ErrDamaged) {
+	switch {
+	case !errors.Is(err, ErrDamaged):
 		return s, err
+	case !ours:
+		return nil, explain(path, fmt.Errorf("%w: a damaged database that nothing says is kgen's", ErrForeign))
 	}
 	aside, moveErr := setAside(path)
 	if moveErr != nil {
@@ -91,6 +105,30 @@ func open(path string, steps []string) (*Store, error) {
 	}
 	s.aside = aside
 	return s, nil
+}
+
+// readHeader refuses a file that is no database, and tells whether one is
+// marked as kgen's. The header's form: SQLite, "Database File Format".
+func readHeader(path string) (ours bool, err error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return true, nil // made or refused when it is opened
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	const magic, id = "SQLite format 3\x00", 68
+	header := make([]byte, 100)
+	n, err := io.ReadFull(f, header)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return false, err
+	}
+	if !strings.HasPrefix(string(header[:n]), magic) {
+		return false, fmt.Errorf("%w: no SQLite database: want the name of a store or a new one", ErrForeign)
+	}
+	return binary.BigEndian.Uint32(header[id:]) == applicationID, nil
 }
 
 // connect opens the file as it is.
@@ -108,7 +146,7 @@ func connect(path string, steps []string) (*Store, error) {
 	}
 	// One connection: writers would only wait for each other.
 	db.SetMaxOpenConns(1)
-	s := &Store{path: path, db: db, statements: map[string]*sql.Stmt{}}
+	s := &Store{path: path, db: db, statements: map[string]*sql.Stmt{}, skipped: map[int64]error{}}
 	if err := s.prepare(steps); err != nil {
 		db.Close()
 		return nil, explain(path, err)
@@ -177,6 +215,24 @@ func (s *Store) Path() string { return s.path }
 // Aside returns where Open kept a damaged store, empty if there was none. The
 // caller tells the user.
 func (s *Store) Aside() string { return s.aside }
+
+// Skipped returns what is wrong with the rows that queries left out, in the
+// order of the rows. They stay in the file.
+func (s *Store) Skipped() []error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []error
+	for _, id := range slices.Sorted(maps.Keys(s.skipped)) {
+		out = append(out, s.skipped[id])
+	}
+	return out
+}
+
+func (s *Store) skip(id int64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.skipped[id] = fmt.Errorf("store %s: evaluation %d: %w", s.path, id, err)
+}
 
 // Close ends the use of the store.
 func (s *Store) Close() error {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"database/sql"
 	"encoding/json"
 	"fmt"
@@ -97,7 +98,7 @@ func TestBest(t *testing.T) {
 	wrong.Outcome, wrong.Error, wrong.TimeUS, wrong.Provenance = Correctness, "0.5 at [3, 7]: want 0.25", 0, 0
 	require.NoError(t, s.Record(wrong))
 	again := correct(r, 9)
-	again.TimeUS, again.Verified = 3, true
+	again.TimeUS, again.Terms, again.Verified = 3, nil, true
 	require.NoError(t, s.Record(again))
 
 	// Another problem, cost model and GPU do not mix in.
@@ -113,7 +114,7 @@ func TestBest(t *testing.T) {
 		change(&other)
 		o := mustBegin(t, s, other)
 		e := correct(o, 1)
-		e.TimeUS = 1
+		e.TimeUS, e.Terms = 1, nil
 		require.NoError(t, s.Record(e))
 	}
 	// A later run of the same problem, written in another order, sees all.
@@ -170,6 +171,7 @@ func TestBadRecordsAreRefused(t *testing.T) {
 	for want, spoil := range map[string]func(*Evaluation){
 		"time of NaN us":       func(e *Evaluation) { e.TimeUS = math.NaN() },
 		"time of +Inf us":      func(e *Evaluation) { e.TimeUS = math.Inf(1) },
+		"its terms add up":     func(e *Evaluation) { e.TimeUS++ },
 		"time of 0 us":         func(e *Evaluation) { e.TimeUS = 0 },
 		"not formula":          func(e *Evaluation) { e.Provenance = bench.Formula },
 		"not unknown":          func(e *Evaluation) { e.Provenance = 0 },
@@ -371,7 +373,7 @@ func TestOldPredictionsAreNamed(t *testing.T) {
 		verified   bool
 	}{{"predicted", false}, {"predicted", true}, {"measured", false}} {
 		_, err := s.db.Exec(`INSERT INTO evaluations VALUES (?, ?, 0, ?, 'p', 'BM=64', 'correct', '', 1, 2, 3, 4, 5.5, ?, '{"HBM":1}', 'c', ?)`,
-			i+1, r.ID, make([]byte, 32), row.provenance, row.verified)
+			i+1, r.ID, bytes.Repeat([]byte{1}, 32), row.provenance, row.verified)
 		require.NoError(t, err)
 	}
 	require.NoError(t, s.Close())

@@ -50,6 +50,7 @@ func (a *app) commands() []*cobra.Command {
 
 // Main runs kgen with the arguments and returns its exit code.
 func Main(args []string, in io.Reader, out, err io.Writer) (code int) {
+	ignoreFileSizeSignal()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once

@@ -93,6 +93,9 @@ func (a *app) tune(ctx context.Context, j *job, f *tuneFlags) error {
 		Progress: p.show, Log: p.log,
 	})
 	p.done()
+	for _, damaged := range s.Skipped() {
+		a.log.Warn("a row of the store is not believed: it stays and its configuration is evaluated again", "error", damaged)
+	}
 	switch {
 	case errors.Is(err, codegen.ErrUnsupported), errors.Is(err, tune.ErrNoRate):
 		return usage(err)
@@ -126,6 +129,10 @@ func (a *app) openStore(file string) (*store.Store, error) {
 		return nil, fmt.Errorf("--store %s: %w: want a file in a folder that can be written", file, store.ErrReadOnly)
 	case given && errors.Is(err, store.ErrFull):
 		return nil, fmt.Errorf("--store %s: %w: want a file where there is room", file, store.ErrFull)
+	case given && errors.Is(err, store.ErrDisk):
+		return nil, fmt.Errorf("--store %s: %w: make room, or name a file on another disk", file, store.ErrDisk)
+	case errors.Is(err, store.ErrForeign), errors.Is(err, store.ErrNewer):
+		return nil, usage(err)
 	case err != nil:
 		return nil, err
 	}
