@@ -8,6 +8,7 @@ import (
 	"github.com/kgen-dev/kgen/kernels/attention"
 	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/kernels/gemm"
+	"github.com/kgen-dev/kgen/kernels/layernorm"
 	"github.com/kgen-dev/kgen/kernels/softmax"
 )
 
@@ -17,6 +18,7 @@ func Families() []*family.Family {
 	return []*family.Family{
 		gemm.Family(),
 		attention.Family(),
+		layernorm.Family(),
 		softmax.Family(),
 	}
 }

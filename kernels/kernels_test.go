@@ -62,6 +62,11 @@ func TestBadProblemsAreNamedInOneLine(t *testing.T) {
 		{"flashattn", flags{"seq-kv": "0"}, "", "--seq-kv 0: want a whole number from 1 to 2147483647"},
 		{"flashattn", flags{"dtype": "tf32"}, "", "--dtype tf32: want bf16 or f16"},
 		{"flashattn", flags{"dtype": "bf16"}, "t4", "--dtype bf16: needs compute capability 8.0 and NVIDIA T4 has 7.5, want f16"},
+		{"layernorm", flags{"cols": "1048577"}, "", "--cols 1048577: want a whole number from 1 to 1048576"},
+		{"layernorm", flags{"dropout": "1"}, "", "--dropout 1: want a probability from 0 to below 1"},
+		{"layernorm", flags{"dropout": "-0.1"}, "", "--dropout -0.1: want a probability from 0 to below 1"},
+		{"layernorm", flags{"eps": "1e39"}, "", "--eps 1e+39: want a number from 0 that float32 holds"},
+		{"layernorm", flags{"weight": "bf16"}, "t4", "--weight bf16: needs compute capability 8.0 and NVIDIA T4 has 7.5, want same, f16, f32 or none"},
 		{"softmax", flags{"rows": ""}, "", "--rows : want a whole number from 1 to 2147483647"},
 	} {
 		f, err := kernels.Family(c.family)
@@ -74,7 +79,7 @@ func TestBadProblemsAreNamedInOneLine(t *testing.T) {
 		require.EqualError(t, err, c.want)
 	}
 	_, err := kernels.Family("gem")
-	require.EqualError(t, err, `unknown family "gem": want one of gemm, flashattn, softmax`)
+	require.EqualError(t, err, `unknown family "gem": want one of gemm, flashattn, layernorm, softmax`)
 }
 
 func TestDefaults(t *testing.T) {
@@ -111,6 +116,12 @@ func TestWork(t *testing.T) {
 	w = problem(t, "flashattn", flags{"batch": "1", "heads": "1", "kv-heads": "1", "seq": "5", "seq-kv": "3", "causal": "false"}, nil).Work()
 	require.Equal(t, 15.0, w.Exp2)
 	require.Equal(t, 2.0*4096*4096*2, problem(t, "softmax", nil, nil).Work().Bytes)
+	w = problem(t, "layernorm", flags{"rows": "3", "cols": "10", "residual": "f32", "weight": "f16"}, nil).Work()
+	require.Equal(t, family.Work{ // x and y, the residual in and out, weight and bias, mean and rstd
+		Math: target.F32, FLOPs: 9 * 3 * 10, Bytes: 3*10*(2+2) + 3*10*(4+4) + 10*(2+2) + 3*(4+4),
+	}, w)
+	w = problem(t, "layernorm", flags{"rows": "3", "cols": "10", "norm": "rms", "residual": "none", "write-residual": "false", "weight": "none", "bias": "none", "stats": "false", "dropout": "0"}, nil).Work()
+	require.Equal(t, family.Work{Math: target.F32, FLOPs: 3 * 3 * 10, Bytes: 3 * 10 * (2 + 2)}, w)
 }
 
 // Every GPU with tensor cores for the type has enough to search, and a default among it.
@@ -126,6 +137,9 @@ func TestSpacesAreLargeEnough(t *testing.T) {
 		requireSpace(t, problem(t, "flashattn", flags{"head-dim": "64", "causal": "false"}, g), g, 60)
 		requireSpace(t, problem(t, "flashattn", flags{"head-dim": "256"}, g), g, 20)
 		requireSpace(t, problem(t, "softmax", nil, g), g, 60)
+		requireSpace(t, problem(t, "layernorm", nil, g), g, 20)
+		requireSpace(t, problem(t, "layernorm", flags{"cols": "1"}, g), g, 1)
+		requireSpace(t, problem(t, "layernorm", flags{"rows": "1", "cols": "1048576"}, g), g, 20)
 		requireSpace(t, problem(t, "gemm", flags{"m": "1", "n": "1", "k": "1"}, g), g, 1)
 		requireSpace(t, problem(t, "gemm", flags{"m": "64", "n": "64", "k": "16384"}, g), g, 60)
 		requireSpace(t, problem(t, "flashattn", flags{"seq": "1", "seq-kv": "1", "head-dim": "240"}, g), g, 1)
@@ -198,6 +212,7 @@ func TestOneProgramServesAllSizes(t *testing.T) {
 	for name, pair := range map[string][2]flags{
 		"gemm":      {{"m": "512", "n": "1024", "k": "640"}, nil},
 		"flashattn": {{"batch": "1", "heads": "8", "kv-heads": "1", "seq": "333", "seq-kv": "777"}, nil},
+		"layernorm": {{"rows": "3", "cols": "3000"}, nil},
 		"softmax":   {{"rows": "3", "cols": "80000"}, nil},
 	} {
 		p, q := problem(t, name, pair[0], g), problem(t, name, pair[1], g)
@@ -224,6 +239,9 @@ func TestGoldenPrograms(t *testing.T) {
 		"gemm_split":          {"gemm", flags{"m": "64", "n": "128", "k": "8192", "bias": "true", "act": "relu"}, []string{"split=4"}},
 		"flashattn":           {"flashattn", nil, nil},
 		"flashattn_full_f16":  {"flashattn", flags{"causal": "false", "dtype": "f16", "head-dim": "80"}, []string{"BN=176"}},
+		"layernorm":           {"layernorm", nil, nil},
+		"layernorm_two":       {"layernorm", flags{"cols": "100001", "dtype": "f16", "residual": "f32", "weight": "f32", "dropout": "0"}, nil},
+		"layernorm_rms":       {"layernorm", flags{"cols": "100001", "norm": "rms", "residual": "none", "bias": "none", "stats": "false"}, nil},
 		"softmax":             {"softmax", nil, nil},
 	} {
 		p := problem(t, c.family, c.flags, g)

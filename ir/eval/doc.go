@@ -5,7 +5,8 @@
 // narrower types to the narrower type, integers wrap. Functions such as exp2 are
 // correctly rounded as far as Go's math package is. A dot adds exact products to
 // its accumulator in the order of k, rounding each sum to the accumulator's type.
-// A reduce combines in index order, rounding each step to the element type.
+// A reduce combines neighbours, then neighbours among the results and so on, rounding
+// each step to the element type; the odd one out waits for the next round.
 //
 // Tiles of a kernel run one after another in index order. Workspace starts
 // poisoned. Asynchronous copies land as late as the program allows: at the wait

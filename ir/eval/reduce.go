@@ -8,7 +8,8 @@ var combiners = [...]ir.Opcode{
 	ir.And: ir.OpAnd, ir.Or: ir.OpOr, ir.Xor: ir.OpXor,
 }
 
-// reduce combines along an axis in index order, each step rounded to the type.
+// reduce combines neighbours along an axis, then the neighbours among the results, until
+// one is left, each step rounded to the type. An odd one out waits for the next round.
 func (m *machine) reduce(o *ir.Op, dst, src *store) error {
 	t := o.Args[0].Type
 	outer, n, inner := around(t.Shape, o.Axis)
@@ -16,50 +17,45 @@ func (m *machine) reduce(o *ir.Op, dst, src *store) error {
 		sumWide(t.Elem, dst.f, src.f, n, inner)
 		return nil
 	}
-	if inner == 1 && dst.class == inF32 {
-		return reduceRows(o.Combine, t.Elem, dst.f, src.f, n)
+	if inner == 1 && t.Elem == ir.F32 && o.Combine == ir.Add {
+		sumRows(dst.f, src.f, n)
+		return nil
 	}
 	code := combiners[o.Combine]
+	rest := newStore(src.class, n*inner)
 	for i := range outer {
-		row := dst.sub(i*inner, inner)
-		row.copyRun(0, src, i*n*inner, inner)
-		for k := 1; k < n; k++ {
-			next := src.sub((i*n+k)*inner, inner)
-			if err := pairwise(code, t.Elem, &row, &row, &next); err != nil {
-				return err
+		rest.copyRun(0, src, i*n*inner, n*inner)
+		for left := n; left > 1; left = (left + 1) / 2 {
+			for k := range left / 2 {
+				to, x, y := rest.sub(k*inner, inner), rest.sub(2*k*inner, inner), rest.sub((2*k+1)*inner, inner)
+				if err := pairwise(code, t.Elem, &to, &x, &y); err != nil {
+					return err
+				}
+			}
+			if left%2 == 1 {
+				rest.copyRun(left/2*inner, rest, (left-1)*inner, inner)
 			}
 		}
+		dst.copyRun(i*inner, rest, 0, inner)
 	}
 	return nil
 }
 
-// reduceRows reduces contiguous runs of n floats.
-func reduceRows(c ir.Combine, e ir.Elem, dst, src []float32, n int) error {
+// sumRows is reduce for sums of contiguous runs of n floats, the common case.
+func sumRows(dst, src []float32, n int) {
+	rest := make([]float32, n)
 	for i := range dst {
-		row := src[i*n : i*n+n]
-		acc := row[0]
-		switch {
-		case c == ir.Add && e == ir.F32:
-			for _, x := range row[1:] {
-				acc += x
+		copy(rest, src[i*n:])
+		for left := n; left > 1; left = (left + 1) / 2 {
+			for k := range left / 2 {
+				rest[k] = rest[2*k] + rest[2*k+1]
 			}
-		case c == ir.Max:
-			for _, x := range row[1:] {
-				acc = maxNumber(acc, x)
+			if left%2 == 1 {
+				rest[left/2] = rest[left-1]
 			}
-		default:
-			one := []float32{acc}
-			for k := range row[1:] {
-				if err := floats(combiners[c], one, one, row[k+1:k+2]); err != nil {
-					return err
-				}
-				round(e, one)
-			}
-			acc = one[0]
 		}
-		dst[i] = acc
+		dst[i] = rest[0]
 	}
-	return nil
 }
 
 func sumWide(e ir.Elem, dst, src []float32, n, inner int) {
