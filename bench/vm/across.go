@@ -356,7 +356,8 @@ func (m *meeter) report(class bench.FaultClass, a *accessRecord, lane int, oldWr
 	f.Site = b.site(int(e.warp), m.mine.lane(), e.src)
 	addr := m.addr
 	f.Address, f.Space = &addr, "global"
-	site := bench.Site{Block: l.blockID(a.block), Thread: l.threadID(int(a.warp)*warpSize + lane)}
+	var site bench.Site
+	site.Block, site.Thread = l.siteOf(a.block, int(a.warp), lane)
 	l.mod.locate(&site, a.src)
 	f.Other = &site
 	act := "reads"
@@ -458,7 +459,7 @@ func (r *raceState) raced(h *heldUse) bool {
 			}
 		}
 	}
-	cells, first, grain := r.shared, int(h.o.addr-uint64(r.b.sharedBase)), r.grain
+	cells, first, grain := r.shared, int(r.b.offset(h.o.addr)), r.grain
 	if h.o.space == ptx.SpaceGlobal {
 		p := r.pages.find(h.o.addr >> shadowBits)
 		if p == nil {

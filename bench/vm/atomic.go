@@ -206,11 +206,8 @@ func (w *warp) atomicLane(in *inst, a *atomOp, i int, addr uint64) (changed bool
 	var p []byte
 	switch space {
 	case ptx.SpaceShared:
-		off := addr - uint64(w.b.sharedBase)
-		if off > uint64(len(w.b.shared)) || uint64(len(w.b.shared))-off < uint64(size) {
-			var all lanes64
-			all[i] = addr
-			w.outOfShared(in, &all, size, 1<<i)
+		off, ok := w.locate(in, i, addr, size, a.mem.reaches())
+		if !ok {
 			return false
 		}
 		p = w.b.shared[off:]
@@ -380,7 +377,7 @@ func (d *decoder) fence(op string) {
 	case d.has("mbarrier_init"):
 		d.has("release")
 		d.scopeOf(scopeCluster)
-		f.order = weak
+		f.order, f.inits = weak, true
 	default:
 		switch d.take("sc", "acq_rel", "acquire", "release") {
 		case "acq_rel":
@@ -415,6 +412,7 @@ type fenceOp struct {
 	global  bool   // of the async proxy: global memory
 	shared  bool
 	address bool // it names what it acquires
+	inits   bool // it orders only initialisations of mbarriers
 }
 
 func (d *decoder) proxyFence(f *fenceOp) {

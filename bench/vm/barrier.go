@@ -75,22 +75,6 @@ func (d *decoder) barrier(aligned bool) {
 	d.p.counter[d.src.PC] = countBarrier
 }
 
-// clusterBarrier is barrier.cluster; a block is its whole cluster here.
-func (d *decoder) clusterBarrier(bool) {
-	what := d.take("arrive", "wait")
-	d.take("release", "relaxed", "acquire")
-	d.has("aligned")
-	d.operands(0, 0)
-	in := d.new(kindControl)
-	in.bar = &barrierOp{aligned: true, arrive: what == "arrive"}
-	in.ctl = clusterBar
-	d.emit(in)
-	if in.guard >= 0 {
-		d.meetAfter()
-	}
-	d.p.counter[d.src.PC] = countBarrier
-}
-
 // bar is bar.sync, bar.arrive and bar.red.
 func bar(w *warp, in *inst) {
 	m := w.condition(in)
@@ -98,7 +82,7 @@ func bar(w *warp, in *inst) {
 		w.pc++
 		return
 	}
-	b, op := w.b, in.bar
+	c, op := w.cta, in.bar
 	lead := firstLane(m)
 	id := w.r[op.id][lead]
 	if w.undefs > 0 {
@@ -115,7 +99,7 @@ func bar(w *warp, in *inst) {
 		w.pc++
 		return
 	}
-	bar := &b.bars[id]
+	bar := &c.bars[id]
 	arrived := m
 	if op.aligned {
 		arrived = w.live
@@ -132,11 +116,11 @@ func bar(w *warp, in *inst) {
 	} else {
 		bar.threads += lanesOf(arrived)
 	}
-	bar.arrived[w.index] |= arrived
+	bar.arrived[w.number] |= arrived
 	if op.red != "" {
 		bar.reduce(w.p[op.pred]^in.neg, m)
 	}
-	b.arriveClock(bar, w, m)
+	c.arriveClock(bar, w, m)
 	w.pc++
 	if !op.arrive {
 		w.pc--
@@ -144,8 +128,8 @@ func bar(w *warp, in *inst) {
 		w.pc++
 		w.park(wait{kind: waitBarrier, in: in, id: id})
 	}
-	if b.complete(bar) {
-		b.releaseBarrier(id)
+	if c.complete(bar) {
+		c.releaseBarrier(id)
 	}
 }
 
@@ -201,52 +185,6 @@ func (d *decoder) warpSync() {
 	c.orders = true
 	d.emit(in)
 	d.meetAfterCollective(in)
-}
-
-func clusterBar(w *warp, in *inst) {
-	m := w.condition(in)
-	if m == 0 {
-		w.pc++
-		return
-	}
-	b := w.b
-	bar := &b.cluster
-	if in.bar.arrive {
-		bar.waiting = true
-		bar.arrived[w.index] |= m
-		b.arriveClock(bar, w, m)
-		w.pc++
-		if b.complete(bar) {
-			b.releaseCluster()
-		}
-		return
-	}
-	// Lanes whose phase is over go on, the rest wait.
-	if b.clusterDone[w.index]&m == m {
-		b.clusterDone[w.index] &^= m
-		w.pc++
-		return
-	}
-	w.leaveBehind(m)
-	w.pc++
-	w.park(wait{kind: waitCluster, in: in})
-}
-
-// releaseCluster ends a phase of the cluster's barrier.
-func (b *block) releaseCluster() {
-	bar := &b.cluster
-	b.orderBarrier(bar)
-	for i, w := range b.warps {
-		b.clusterDone[i] |= bar.arrived[i]
-		for j := range w.paths {
-			p := &w.paths[j]
-			if p.wait.kind == waitCluster && p.mask&^b.clusterDone[i] == 0 {
-				b.clusterDone[i] &^= p.mask
-				p.wait = wait{}
-			}
-		}
-	}
-	*bar = barrier{}
 }
 
 // deadlock reports that no thread of the block can go on: one report for each

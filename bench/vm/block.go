@@ -7,21 +7,19 @@ import (
 	"github.com/kgen-dev/kgen/bench"
 )
 
-// block is a running block of threads.
+// block is a running block of threads, or several that are a cluster.
 type block struct {
 	l  *launch
 	wk *worker
 
 	order int64 // in the launch's order of blocks
-	id    [3]uint32
-	warps []*warp
-	ended int // warps that have finished
+	ctas  []*cta
+	warps []*warp // of all of them
+	ended int     // warps that have finished
 
-	shared      []byte
-	sharedBase  uint32
-	bars        [16]barrier
-	cluster     barrier
-	clusterDone [warpSize]uint32 // lanes, by warp, that have arrived and not waited yet
+	shared     []byte // of all of them
+	sharedBase uint32 // the address of a block's first byte
+	cluster    clusterBarrier
 
 	sequence   []int // of the warps in a round
 	at         int   // the warp in the round that runs
@@ -167,6 +165,7 @@ func (b *block) finish() outcome {
 		b.ended = len(b.warps)
 		return blockTurn
 	}
+	b.checkLifetimes()
 	r.settleHeld()
 	b.l.across.held = append(b.l.across.held, r.held...)
 	r.held = r.held[:0]
@@ -233,20 +232,21 @@ func (w *warp) slice() stop {
 func firstLane(m uint32) int { return bits.TrailingZeros32(m) & 31 }
 
 // exited settles what an exit of lanes of a warp lets others do.
-func (b *block) exited() {
-	for id := range b.bars {
-		if bar := &b.bars[id]; bar.waiting && bar.need == 0 && b.complete(bar) {
-			b.releaseBarrier(uint32(id))
+func (c *cta) exited() {
+	for id := range c.bars {
+		if bar := &c.bars[id]; bar.waiting && bar.need == 0 && c.complete(bar) {
+			c.releaseBarrier(uint32(id))
 		}
 	}
+	c.b.releaseCluster(nil)
 }
 
 // complete says whether all that a barrier waits for are there.
-func (b *block) complete(bar *barrier) bool {
+func (c *cta) complete(bar *barrier) bool {
 	if bar.need > 0 {
 		return bar.threads >= bar.need
 	}
-	for i, w := range b.warps {
+	for i, w := range c.warps {
 		if w.live&^bar.arrived[i] != 0 {
 			return false
 		}
@@ -255,10 +255,10 @@ func (b *block) complete(bar *barrier) bool {
 }
 
 // releaseBarrier starts a barrier's waiting paths again.
-func (b *block) releaseBarrier(id uint32) {
-	bar := &b.bars[id]
-	b.orderBarrier(bar)
-	for _, w := range b.warps {
+func (c *cta) releaseBarrier(id uint32) {
+	bar := &c.bars[id]
+	c.orderBarrier(bar)
+	for _, w := range c.warps {
 		for i := range w.paths {
 			p := &w.paths[i]
 			if p.wait.kind == waitBarrier && p.wait.id == id {
@@ -281,7 +281,7 @@ func (b *block) unblock() bool {
 		}
 	}
 	for _, w := range b.warps {
-		if b.forceBarrier(w) {
+		if w.forceBarrier() {
 			return true
 		}
 	}
@@ -295,7 +295,7 @@ func (b *block) unblock() bool {
 
 // forceBarrier reports a barrier that lanes of a warp wait at while others of
 // the warp wait for them to come back, and lets it count those as arrived.
-func (b *block) forceBarrier(w *warp) bool {
+func (w *warp) forceBarrier() bool {
 	missing := w.waitingAtJoins()
 	if missing == 0 {
 		return false
@@ -305,16 +305,16 @@ func (b *block) forceBarrier(w *warp) bool {
 		if p.wait.kind != waitBarrier {
 			continue
 		}
-		bar := &b.bars[p.wait.id]
-		if bar.arrived[w.index]|missing == bar.arrived[w.index] {
+		bar := &w.cta.bars[p.wait.id]
+		if bar.arrived[w.number]|missing == bar.arrived[w.number] {
 			continue
 		}
 		w.fault(bench.BarrierDivergence, p.wait.in, firstLane(p.mask),
 			"barrier %d: lanes %08x of the warp wait here while its lanes %08x are past the branch", p.wait.id, p.mask, missing)
-		bar.threads += bits.OnesCount32(missing &^ bar.arrived[w.index])
-		bar.arrived[w.index] |= missing
-		if b.complete(bar) {
-			b.releaseBarrier(p.wait.id)
+		bar.threads += bits.OnesCount32(missing &^ bar.arrived[w.number])
+		bar.arrived[w.number] |= missing
+		if w.cta.complete(bar) {
+			w.cta.releaseBarrier(p.wait.id)
 		}
 		return true
 	}

@@ -55,8 +55,7 @@ func (w *warp) genericBytes(lane int, addr uint64, n int) []byte {
 			return w.local[uint64(lane)*uint64(w.localSize)+off:][:n]
 		}
 	case addr-sharedWindow < windowSize:
-		off := addr - sharedWindow - uint64(w.b.sharedBase)
-		if off < uint64(len(w.b.shared)) && off+uint64(n) <= uint64(len(w.b.shared)) {
+		if off, c := w.find(addr-sharedWindow, n, true); c != nil {
 			return w.b.shared[off:][:n]
 		}
 	default:
@@ -156,6 +155,6 @@ func (w *warp) format(format string, args uint64, lane int) string {
 func assertFail(w *warp, in *inst, lanes uint32) {
 	lane := firstLane(lanes)
 	w.b.l.trap(fmt.Errorf("kernel %s: %s:%d: assertion `%s` failed in block %v, thread %v", w.b.l.prog.name,
-		w.text(w.argument(in, 1, lane)), uint32(w.argument(in, 2, lane)), w.text(w.argument(in, 0, lane)), w.b.id, w.b.l.threadID(w.index*warpSize+lane)))
+		w.text(w.argument(in, 1, lane)), uint32(w.argument(in, 2, lane)), w.text(w.argument(in, 0, lane)), w.cta.id, w.b.l.threadID(w.number*warpSize+lane)))
 	w.stop = stopAbort
 }

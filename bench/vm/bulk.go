@@ -214,7 +214,10 @@ func issueBulk(w *warp, in *inst) {
 			continue
 		}
 		if op.load {
-			off := mbar[lane] - uint64(w.b.sharedBase)
+			off, ok := w.locate(in, lane, mbar[lane], 8, op.mbar.reaches())
+			if !ok {
+				continue
+			}
 			if w.b.mbarriers[uint32(off)] == nil {
 				w.misuse(in, lane, uint32(off), "a copy is to tell it, and it is not initialised")
 				continue
@@ -325,12 +328,8 @@ func nanOf(t ptx.Type) []byte {
 
 // bulkShared checks the shared memory of a copy.
 func (w *warp) bulkShared(c *bulkCopy, addr uint64) bool {
-	off := addr - uint64(w.b.sharedBase)
-	n := uint64(len(w.b.shared))
-	if off > n || n-off < uint64(c.bytes) {
-		var all lanes64
-		all[c.lane] = addr
-		w.outOfShared(c.in, &all, int(c.bytes), 1<<c.lane)
+	off, ok := w.locate(c.in, c.lane, addr, int(c.bytes), c.op.shared.reaches())
+	if !ok {
 		return false
 	}
 	align := uint64(16)

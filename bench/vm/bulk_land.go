@@ -221,7 +221,7 @@ func (b *block) landAll() {
 	for len(b.flight) > 0 {
 		c := b.flight[0]
 		if !c.op.load && c.data == nil && b.race != nil {
-			addr := c.shared + uint64(b.sharedBase)
+			addr := b.address(c.shared)
 			c.w.enter(c.w.base)
 			c.w.faultAt(bench.AsyncCopyRace, c.in, c.lane, &addr, "shared", "the block ends while the copy still reads its shared memory")
 		}

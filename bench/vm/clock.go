@@ -221,6 +221,8 @@ type warpClock struct {
 	fenced  [warpSize]scoped // what a lane knew at its last fence
 	pending [warpSize]clock  // what it read without acquiring
 	fences  bool             // some of those are set
+	inits   [warpSize]clock  // up to where a lane knows of initialisations of mbarriers
+	last    uint32           // tick of the last event
 
 	cache []cachedEvent // by memory instruction
 }

@@ -39,13 +39,15 @@ type value struct {
 	k        class
 	bits     int
 	constant bool
+	shared   bool // a constant that is an address of shared memory
 	content  uint64
 	reg      int32 // PTX register, -1
 }
 
 type constant struct {
-	k    class
-	bits uint64
+	k      class
+	bits   uint64
+	shared bool // an address of shared memory
 }
 
 // bind is an operand field to fill in once the value has a slot.
@@ -231,15 +233,16 @@ func (d *decoder) newValue(v value) int32 {
 	return int32(len(d.values) - 1)
 }
 
-func (d *decoder) constant(k class, bits uint64) int32 {
-	c := constant{k, bits}
+func (d *decoder) constant(k class, bits uint64) int32 { return d.fixed(constant{k: k, bits: bits}) }
+
+func (d *decoder) fixed(c constant) int32 {
 	v, ok := d.consts[c]
 	if !ok {
 		width := 32
-		if k == class64 {
+		if c.k == class64 {
 			width = 64
 		}
-		v = d.newValue(value{k: k, bits: width, constant: true, content: bits, reg: -1})
+		v = d.newValue(value{k: c.k, bits: width, constant: true, shared: c.shared, content: c.bits, reg: -1})
 		d.consts[c] = v
 	}
 	return v

@@ -2,6 +2,7 @@ package vm
 
 import (
 	"math/bits"
+	"slices"
 	"strings"
 
 	"github.com/kgen-dev/kgen/codegen/ptx"
@@ -21,12 +22,13 @@ func init() {
 
 // memOp is what an instruction that touches memory does there.
 type memOp struct {
-	space  ptx.Space
-	id     int32 // numbers the program's memory instructions
-	base   int32 // slot of the address
-	wide   bool  // it has 64 bits
-	frame  bool  // it counts from the current frame
-	offset uint64
+	space   ptx.Space
+	id      int32 // numbers the program's memory instructions
+	base    int32 // slot of the address
+	wide    bool  // it has 64 bits
+	frame   bool  // it counts from the current frame
+	cluster bool  // it may be in another block's shared memory
+	offset  uint64
 
 	size   int       // bytes of an element
 	data   []operand // elements
@@ -145,7 +147,7 @@ func (d *decoder) vector() int {
 
 // newMem numbers a memory instruction.
 func (d *decoder) newMem(space ptx.Space) *memOp {
-	m := &memOp{space: space, id: int32(d.kern.memOps)}
+	m := &memOp{space: space, id: int32(d.kern.memOps), cluster: space == ptx.SpaceShared && slices.Contains(d.words, "shared::cluster")}
 	d.kern.memOps++
 	return m
 }
@@ -195,7 +197,7 @@ func (d *decoder) addressValue(in *inst, m *memOp, base *ptx.Operand) {
 			m.space = ptx.SpaceLocal
 			return
 		}
-		d.bind(&m.base, d.constant(class64, d.address(v)+base.Value))
+		d.bind(&m.base, d.addressOf(v, class64, base.Value))
 		if m.space == ptx.SpaceGeneric {
 			m.space = v.Space // the address is the variable's own
 		}

@@ -74,11 +74,18 @@ func (d *decoder) symbol(o *ptx.Operand, k class) int32 {
 	if offset, ok := d.p.locals[v]; ok {
 		return d.localAddress(uint64(offset)+o.Value, k)
 	}
-	return d.constant(k, d.address(v)+o.Value)
+	return d.addressOf(v, k, o.Value)
 }
 
 // functionAddress is the number that stands for a function's address.
 func functionAddress(n int) uint64 { return uint64(n+1) << 4 }
+
+// addressOf is a variable's address plus an offset. One of shared memory
+// differs by the block's rank in its cluster.
+func (d *decoder) addressOf(v *ptx.Variable, k class, offset uint64) int32 {
+	c := constant{k: k, bits: d.address(v) + offset, shared: v.Space == ptx.SpaceShared}
+	return d.fixed(c)
+}
 
 // address is a variable's address in its own space.
 func (d *decoder) address(v *ptx.Variable) uint64 {
@@ -185,6 +192,9 @@ func readSpecial(w *warp, in *inst) {
 	s := ptx.Special(in.imm)
 	if in.kd == classPred {
 		w.p[in.d] &^= w.mask
+		if w.b.l.explicit {
+			w.p[in.d] |= w.mask
+		}
 		return
 	}
 	v := w.uniformSpecial(s)
@@ -222,21 +232,27 @@ func (w *warp) uniformSpecial(s ptx.Special) uint64 {
 	case ptx.NtidX, ptx.NtidY, ptx.NtidZ:
 		return uint64(l.block[s-ptx.NtidX])
 	case ptx.CtaidX, ptx.CtaidY, ptx.CtaidZ:
-		return uint64(b.id[s-ptx.CtaidX])
+		return uint64(w.cta.id[s-ptx.CtaidX])
 	case ptx.NctaidX, ptx.NctaidY, ptx.NctaidZ:
 		return uint64(l.grid[s-ptx.NctaidX])
 	case ptx.ClusteridX, ptx.ClusteridY, ptx.ClusteridZ:
-		return uint64(b.id[s-ptx.ClusteridX])
+		return uint64(w.cta.id[s-ptx.ClusteridX] / l.cluster[s-ptx.ClusteridX])
 	case ptx.NclusteridX, ptx.NclusteridY, ptx.NclusteridZ:
-		return uint64(l.grid[s-ptx.NclusteridX])
-	case ptx.ClusterNctaidX, ptx.ClusterNctaidY, ptx.ClusterNctaidZ, ptx.ClusterNctarank:
-		return 1
+		return uint64(l.grid[s-ptx.NclusteridX] / l.cluster[s-ptx.NclusteridX])
+	case ptx.ClusterCtaidX, ptx.ClusterCtaidY, ptx.ClusterCtaidZ:
+		return uint64(l.within(w.cta.rank)[s-ptx.ClusterCtaidX])
+	case ptx.ClusterNctaidX, ptx.ClusterNctaidY, ptx.ClusterNctaidZ:
+		return uint64(l.cluster[s-ptx.ClusterNctaidX])
+	case ptx.ClusterCtarank:
+		return uint64(w.cta.rank)
+	case ptx.ClusterNctarank:
+		return uint64(l.ctas)
 	case ptx.Warpid:
-		return uint64(w.index)
+		return uint64(w.number)
 	case ptx.Nwarpid:
-		return uint64(len(b.warps))
+		return uint64(len(w.cta.warps))
 	case ptx.Smid:
-		return uint64(b.order) % uint64(max(l.mod.gpu.SMs, 1))
+		return (uint64(b.order)*uint64(l.ctas) + uint64(w.cta.rank)) % uint64(max(l.mod.gpu.SMs, 1))
 	case ptx.Nsmid:
 		return uint64(l.mod.gpu.SMs)
 	case ptx.Clock, ptx.Clock64, ptx.Globaltimer, ptx.GlobaltimerLo:

@@ -27,7 +27,7 @@ func plainWords(m *memOp) bool {
 // lane's is not good.
 func (w *warp) sharedWords(m *memOp, off *lanes32) bool {
 	size := uint32(4 * len(m.data))
-	n := uint32(len(w.b.shared))
+	n := uint32(w.b.l.sharedSize)
 	if n < size || w.mask != allLanes || m.frame {
 		return false
 	}
@@ -35,8 +35,8 @@ func (w *warp) sharedWords(m *memOp, off *lanes32) bool {
 	if size == 12 {
 		return false
 	}
-	add := uint32(m.offset) - w.b.sharedBase
-	base := w.b.sharedBase
+	base, begin := uint32(w.cta.window), uint32(w.cta.low)
+	add := uint32(m.offset) - base
 	var bad uint32
 	if m.wide {
 		a := &w.q[m.base]
@@ -45,7 +45,7 @@ func (w *warp) sharedWords(m *memOp, off *lanes32) bool {
 			if o > limit || (o+base)&low != 0 || (a[i]+m.offset)>>32 != 0 {
 				bad = 1
 			}
-			off[i] = o
+			off[i] = o + begin
 		}
 		return bad == 0
 	}
@@ -55,7 +55,7 @@ func (w *warp) sharedWords(m *memOp, off *lanes32) bool {
 		if o > limit || (o+base)&low != 0 {
 			bad = 1
 		}
-		off[i] = o
+		off[i] = o + begin
 	}
 	return bad == 0
 }
@@ -113,7 +113,7 @@ func loadSharedWords(w *warp, in *inst) {
 	}
 	if some != 0 {
 		wide := off.wide()
-		w.loadedFrom(in, w.b.undef, ptx.SpaceShared, uint64(w.b.sharedBase), &wide, allLanes)
+		w.loadedFrom(in, w.b.undef, ptx.SpaceShared, w.cta.window-w.cta.low, &wide, allLanes)
 	}
 }
 
@@ -258,7 +258,7 @@ func (r *raceState) readWords(w *warp, in *inst, off *lanes32) {
 			if at.w == nil {
 				at = side{w: w, in: in, space: ptx.SpaceShared, id: id}
 			}
-			at.lane, at.addr, at.bytes = i, uint64(o)+uint64(r.b.sharedBase), r.b.shared[o:]
+			at.lane, at.addr, at.bytes = i, r.b.address(uint64(o)), r.b.shared[o:]
 			r.read(c, &at)
 		}
 	}

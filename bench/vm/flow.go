@@ -198,7 +198,7 @@ func trap(w *warp, in *inst) {
 		return
 	}
 	src := w.source(in)
-	w.b.l.trap(fmt.Errorf("kernel %s: trap at line %d, block %v, thread %v", w.b.l.prog.name, src.Pos.Line, w.b.id,
-		w.b.l.threadID(w.index*warpSize+bits.TrailingZeros32(m))))
+	w.b.l.trap(fmt.Errorf("kernel %s: trap at line %d, block %v, thread %v", w.b.l.prog.name, src.Pos.Line, w.cta.id,
+		w.b.l.threadID(w.number*warpSize+bits.TrailingZeros32(m))))
 	w.stop = stopAbort
 }

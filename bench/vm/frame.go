@@ -40,18 +40,13 @@ func (wk *worker) collect(b *block) {
 // build makes a block with its warps and their registers.
 func (l *launch) build() *block {
 	b := &block{l: l, tallies: map[*program]*tally{}, sharedBase: uint32(l.mod.sharedBase())}
-	b.shared = make([]byte, l.sharedSize)
-	for i := 0; i*warpSize < l.threads; i++ {
-		w := &warp{b: b, index: i, localSize: l.prog.localBytes}
-		w.local = make([]byte, warpSize*w.localSize)
-		w.patterns = make([]pattern, l.kern.memOps)
-		for lane := range warpSize {
-			t := l.threadID(i*warpSize + lane)
-			for d := range t {
-				w.tid[d][lane] = t[d]
-			}
-		}
-		b.warps = append(b.warps, w)
+	b.shared = make([]byte, int64(l.ctas)*l.sharedStride())
+	for rank := range l.ctas {
+		c := &cta{b: b, rank: rank, low: uint64(int64(rank) * l.sharedStride()), window: uint64(rank)<<rankShift + uint64(b.sharedBase)}
+		b.ctas = append(b.ctas, c)
+		c.build()
+	}
+	for i := range b.warps {
 		b.sequence = append(b.sequence, i)
 	}
 	if l.checks.has(checkUndefined) {
@@ -66,18 +61,43 @@ func (l *launch) build() *block {
 	return b
 }
 
+// build makes the warps of one of a cluster's blocks.
+func (c *cta) build() {
+	b, l := c.b, c.b.l
+	for i := 0; i*warpSize < l.threads; i++ {
+		w := &warp{b: b, cta: c, index: len(b.warps), number: i, localSize: l.prog.localBytes}
+		w.local = make([]byte, warpSize*w.localSize)
+		w.patterns = make([]pattern, l.kern.memOps)
+		for lane := range warpSize {
+			t := l.threadID(i*warpSize + lane)
+			for d := range t {
+				w.tid[d][lane] = t[d]
+			}
+		}
+		b.warps = append(b.warps, w)
+		c.warps = append(c.warps, w)
+	}
+}
+
 // start makes a block ready to run as another.
 func (b *block) start(order int64) {
 	l := b.l
 	b.order = order
-	b.id = l.blockID(order)
+	for _, c := range b.ctas {
+		c.id = l.blockID(order)
+		for i, n := range l.within(c.rank) {
+			c.id[i] += n
+		}
+		c.bars, c.gone, c.known = [16]barrier{}, false, nil
+		clear(c.remote)
+	}
+	b.cluster.reset(len(b.warps))
 	b.turn, b.polled, b.idle, b.ended = false, false, 0, 0
 	b.printed.Reset()
 	b.was = stuckState{}
 	clear(b.mbarriers)
 	b.clocks, b.freeClocks, b.timedOut, b.flight = 0, b.freeClocks[:0], false, nil
 	b.faults = faultList{most: l.dev.opt.MaxFaults}
-	b.bars, b.cluster, b.clusterDone = [16]barrier{}, barrier{}, [warpSize]uint32{}
 	clear(b.shared)
 	b.pick = newRNG(l.dev.opt.Seed, uint64(order))
 	b.within = false
@@ -92,8 +112,8 @@ func (b *block) start(order int64) {
 	if b.race != nil {
 		b.race.reset()
 	}
-	for i, w := range b.warps {
-		lanes := min(l.threads-i*warpSize, warpSize)
+	for _, w := range b.warps {
+		lanes := min(l.threads-w.number*warpSize, warpSize)
 		w.live = uint32(1<<lanes - 1)
 		w.mask, w.started = w.live, w.live
 		if w.localUndef != nil {
@@ -112,18 +132,20 @@ func (b *block) start(order int64) {
 		w.bulk, w.wg = [warpSize]*bulkLane{}, wgmmaGroups{}
 		w.setMode()
 	}
-	b.counts.blocks++
+	b.counts.blocks += int64(l.ctas)
 	b.counts.warps += int64(len(b.warps))
-	b.counts.threads += int64(l.threads)
+	b.counts.threads += int64(l.ctas * l.threads)
 }
 
-// blockID is the place in the grid of the block of an order.
+// blockID is the place in the grid of the block of an order, of a cluster's
+// first.
 func (l *launch) blockID(order int64) [3]uint32 {
 	if l.list != nil {
 		return l.list[order]
 	}
-	x, y := int64(l.grid[0]), int64(l.grid[1])
-	return [3]uint32{uint32(order % x), uint32(order / x % y), uint32(order / (x * y))}
+	c := &l.cluster
+	x, y := int64(l.grid[0]/c[0]), int64(l.grid[1]/c[1])
+	return [3]uint32{uint32(order%x) * c[0], uint32(order/x%y) * c[1], uint32(order/(x*y)) * c[2]}
 }
 
 // newFrame makes the registers of a call.
@@ -148,6 +170,18 @@ func (w *warp) newFrame(p *program, local int64) *frame {
 		}
 	}
 	copy(f.p, p.constPred)
+	if rank := uint64(w.cta.rank) << rankShift; rank != 0 {
+		for _, s := range p.shared[0] {
+			for lane := range f.r[s] {
+				f.r[s][lane] += uint32(rank)
+			}
+		}
+		for _, s := range p.shared[1] {
+			for lane := range f.q[s] {
+				f.q[s][lane] += rank
+			}
+		}
+	}
 	f.tally = w.b.tally(p)
 	if w.b.l.checks.has(checkUndefined) {
 		f.u = make([]uint32, p.total())

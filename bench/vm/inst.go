@@ -41,19 +41,20 @@ type inst struct {
 	flow flow
 	next *inst // what a wrapper (guard, masked destination) runs
 
-	jump  *jump
-	mem   *memOp
-	list  []operand // vector operands: destinations, then sources
-	mma   *mmaOp
-	coll  *collective
-	bar   *barrierOp
-	copy  *copyOp
-	atom  *atomOp
-	fence *fenceOp
-	mbar  *mbarrierOp
-	wg    *wgmmaOp
-	bulk  *bulkOp
-	call  *callSite
+	jump    *jump
+	mem     *memOp
+	list    []operand // vector operands: destinations, then sources
+	mma     *mmaOp
+	coll    *collective
+	bar     *barrierOp
+	cluster *clusterOp
+	copy    *copyOp
+	atom    *atomOp
+	fence   *fenceOp
+	mbar    *mbarrierOp
+	wg      *wgmmaOp
+	bulk    *bulkOp
+	call    *callSite
 
 	uses, defs []int32 // every register read and written, as unified slots
 	rule       undefinedRule
@@ -109,6 +110,7 @@ type program struct {
 	const32   []uint32
 	const64   []uint64
 	constPred []uint32
+	shared    [2][]int32        // slots of constants, of 32 and 64 bits, that are addresses of shared memory
 	base      [numClasses]int32 // first unified slot of each class
 
 	undefined []undefinedSlot // registers that may be read before they are written

@@ -26,8 +26,12 @@ type launch struct {
 	grid   [3]uint32
 	block  [3]uint32
 	list   [][3]uint32 // chosen blocks; nil is all
-	total  int64
+	total  int64       // of clusters, where there are any
 	checks checkBits
+
+	cluster  [3]uint32
+	ctas     int  // blocks of a cluster
+	explicit bool // the launch or the kernel says how large clusters are
 
 	threads         int
 	sharedSize      int64
@@ -138,14 +142,13 @@ func (l *launch) prepare(spec bench.Launch) error {
 	if l.sharedSize > int64(limits.SharedPerBlock) {
 		return fmt.Errorf("%d bytes of shared memory: %s has %d for a block", l.sharedSize, l.mod.gpu.Name, limits.SharedPerBlock)
 	}
-	for i, n := range spec.Cluster {
-		if n > 1 {
-			return fmt.Errorf("cluster %v: the virtual machine runs no clusters yet (dimension %d)", spec.Cluster, i)
-		}
+	if err := l.clusterExtents(spec.Cluster); err != nil {
+		return err
 	}
-	l.total = int64(l.grid[0]) * int64(l.grid[1]) * int64(l.grid[2])
+	l.total = int64(l.grid[0]) * int64(l.grid[1]) * int64(l.grid[2]) / int64(l.ctas)
 	if spec.Blocks != nil {
-		l.list, l.total = spec.Blocks, int64(len(spec.Blocks))
+		l.list = l.clusterList(spec.Blocks)
+		l.total = int64(len(l.list))
 		for _, b := range spec.Blocks {
 			if b[0] >= l.grid[0] || b[1] >= l.grid[1] || b[2] >= l.grid[2] {
 				return fmt.Errorf("block %v: outside the grid %v", b, l.grid)
@@ -239,10 +242,10 @@ const maxBlockBytes = 2 << 30
 func (l *launch) blockBytes() int64 {
 	warps := int64(l.threads+warpSize-1) / warpSize
 	registers := int64(l.prog.total()) * 8 * warpSize * 2
-	return warps*(registers+2*warpSize*l.prog.localBytes) + 10*l.sharedSize + 1<<16
+	return int64(l.ctas)*(warps*(registers+2*warpSize*l.prog.localBytes)+10*l.sharedSize) + 1<<16
 }
 
-// residency is how many blocks the GPU holds at a time.
+// residency is how many blocks, or clusters, the GPU holds at a time.
 func (l *launch) residency() int {
 	registers := 0
 	if d, ok := l.prog.fn.Directive("maxnreg"); ok {
@@ -252,7 +255,7 @@ func (l *launch) residency() int {
 	if err != nil {
 		return 1
 	}
-	return max(occ.CTAs, 1) * max(l.mod.gpu.SMs, 1)
+	return max(max(occ.CTAs, 1)*max(l.mod.gpu.SMs, 1)/l.ctas, 1)
 }
 
 // admit makes one more block resident.

@@ -21,6 +21,9 @@ func (d *decoder) chooseLoad(in *inst) {
 		if plainWords(m) {
 			in.fn[modeFull] = loadSharedWords
 		}
+		if m.order != weak {
+			d.strong(in)
+		}
 	case ptx.SpaceGlobal, ptx.SpaceConst:
 		in.fn[modeFull] = bySize(m, loadGlobal[uint8], loadGlobal[uint16], loadGlobal[uint32], loadGlobal[uint64])
 		if plainWords(m) {
@@ -51,6 +54,9 @@ func (d *decoder) chooseStore(in *inst) {
 		in.fn[modeFull] = bySize(m, storeShared[uint8], storeShared[uint16], storeShared[uint32], storeShared[uint64])
 		if plainWords(m) {
 			in.fn[modeFull] = storeSharedWords
+		}
+		if m.order != weak {
+			d.strong(in)
 		}
 	case ptx.SpaceGlobal, ptx.SpaceConst:
 		in.fn[modeFull] = bySize(m, storeGlobal[uint8], storeGlobal[uint16], storeGlobal[uint32], storeGlobal[uint64])
@@ -159,15 +165,12 @@ func at[T word](p []byte) *T { return (*T)(unsafe.Pointer(unsafe.SliceData(p))) 
 // sharedOffsets turns addresses into offsets in shared memory and returns the
 // lanes whose accesses lie in it.
 func (w *warp) sharedOffsets(in *inst, addr *lanes64, size int) uint32 {
-	b := w.b
-	limit := uint64(len(b.shared)) - uint64(size)
-	if len(b.shared) < size {
-		limit = 0
-		if len(b.shared) == 0 || size > len(b.shared) {
-			return w.outOfShared(in, addr, size, w.mask)
-		}
+	n := w.b.l.sharedSize
+	if n < int64(size) {
+		return w.outOfShared(in, addr, size, w.mask)
 	}
-	base := uint64(b.sharedBase)
+	limit := uint64(n) - uint64(size)
+	base, begin := w.cta.window, w.cta.low
 	low := uint64(size - 1)
 	var bad, odd uint32
 	for i := range addr {
@@ -178,7 +181,7 @@ func (w *warp) sharedOffsets(in *inst, addr *lanes64, size int) uint32 {
 		if addr[i]&low != 0 {
 			odd |= 1 << i
 		}
-		addr[i] = off
+		addr[i] = off + begin
 	}
 	if (bad|odd)&w.mask == 0 {
 		return w.mask
@@ -189,7 +192,7 @@ func (w *warp) sharedOffsets(in *inst, addr *lanes64, size int) uint32 {
 func (w *warp) badShared(in *inst, off *lanes64, size int, bad, odd uint32) uint32 {
 	var addr lanes64
 	for i := range addr {
-		addr[i] = off[i] + uint64(w.b.sharedBase)
+		addr[i] = off[i] - w.cta.low + w.cta.window
 	}
 	good := w.mask
 	if odd != 0 {
@@ -199,9 +202,12 @@ func (w *warp) badShared(in *inst, off *lanes64, size int, bad, odd uint32) uint
 		w.mask = saved
 		good &^= odd
 	}
-	if bad &^= odd; bad != 0 {
-		w.outOfShared(in, &addr, size, bad)
-		good &^= bad
+	for l := bad &^ odd; l != 0; l &= l - 1 {
+		i := firstLane(l)
+		var ok bool
+		if off[i], ok = w.locate(in, i, addr[i], size, in.mem.reaches()); !ok {
+			good &^= 1 << i
+		}
 	}
 	return good
 }
@@ -211,7 +217,7 @@ func (w *warp) outOfShared(in *inst, addr *lanes64, size int, bad uint32) uint32
 	for m := bad; m != 0; m &= m - 1 {
 		i := firstLane(m)
 		w.faultAt(bench.SharedOutOfBounds, in, i, &addr[i], "shared",
-			"shared address %#x, %d bytes: the block has %d bytes from %#x", addr[i], size, len(b.shared), b.sharedBase)
+			"shared address %#x, %d bytes: the block has %d bytes from %#x", addr[i], size, b.l.sharedSize, w.cta.window)
 	}
 	return 0
 }
@@ -242,7 +248,7 @@ func loadSharedAt[T word](w *warp, in *inst, addr *lanes64) {
 	}
 	w.zero(m, w.mask&^good)
 	if w.u != nil {
-		w.loadedFrom(in, w.b.undef, ptx.SpaceShared, uint64(w.b.sharedBase), addr, good)
+		w.loadedFrom(in, w.b.undef, ptx.SpaceShared, w.cta.window-w.cta.low, addr, good)
 	}
 }
 

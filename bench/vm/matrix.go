@@ -181,7 +181,7 @@ func (w *warp) loadedMatrix(in *inst, off *lanes64, ok uint32) {
 			}
 			from, known := u.origins[off[i]+uint64(2*col)]
 			if !known {
-				from = w.b.addOrigin(origin{class: bench.UninitialisedSharedRead, src: w.source(in), space: ptx.SpaceShared, addr: off[i] + uint64(w.b.sharedBase), size: 16, warp: w.index, lane: i})
+				from = w.b.addOrigin(origin{class: bench.UninitialisedSharedRead, src: w.source(in), space: ptx.SpaceShared, addr: w.b.address(off[i]), size: 16, warp: w.index, lane: i})
 			}
 			w.undefine(s, lane, w.bitsOf(s, lane)|bits<<(16*h), from)
 		}

@@ -153,10 +153,8 @@ func (w *warp) sharedSlot(in *inst, lane int, addr uint64, size int) (uint32, bo
 	if in.mem.space == ptx.SpaceGeneric {
 		addr -= sharedWindow
 	}
-	off := addr - uint64(w.b.sharedBase)
-	n := uint64(len(w.b.shared))
-	if off > n || n-off < uint64(size) {
-		w.faultAt(bench.SharedOutOfBounds, in, lane, &addr, "shared", "shared address %#x, %d bytes: the block has %d bytes from %#x", addr, size, n, w.b.sharedBase)
+	off, ok := w.locate(in, lane, addr, size, in.mem.reaches())
+	if !ok {
 		return 0, false
 	}
 	if addr%8 != 0 {
@@ -168,7 +166,7 @@ func (w *warp) sharedSlot(in *inst, lane int, addr uint64, size int) (uint32, bo
 
 // misuse reports a misused mbarrier.
 func (w *warp) misuse(in *inst, lane int, off uint32, format string, args ...any) {
-	addr := uint64(off) + uint64(w.b.sharedBase)
+	addr := w.b.address(uint64(off))
 	w.faultAt(bench.MbarrierMisuse, in, lane, &addr, "shared", "mbarrier at %#x: "+format, append([]any{addr}, args...)...)
 }
 
@@ -179,7 +177,7 @@ func (w *warp) mbarrierAt(in *inst, lane int, off uint32) *mbarrier {
 		w.misuse(in, lane, off, "it is not initialised")
 		return nil
 	}
-	if r := w.b.race; r != nil && !r.off && !r.before(m.init, w, lane) {
+	if r := w.b.race; r != nil && !r.off && !r.initBefore(m.init, w, lane) {
 		w.misuse(in, lane, off, "nothing orders its initialisation before this")
 		m.init = 0
 	}
@@ -205,6 +203,7 @@ func mbarrierControl(w *warp, in *inst) {
 		return
 	}
 	arrived := map[*mbarrier]uint32{}
+	var order []*mbarrier
 	for l := m; l != 0; l &= l - 1 {
 		lane := firstLane(l)
 		off, ok := w.sharedSlot(in, lane, addr[lane], 8)
@@ -212,28 +211,16 @@ func mbarrierControl(w *warp, in *inst) {
 			continue
 		}
 		if b := w.mbarrierLane(in, op, lane, off); b != nil {
+			if arrived[b] == 0 {
+				order = append(order, b)
+			}
 			arrived[b] |= 1 << lane
 		}
 	}
 	w.pc++
-	for l := m; l != 0; l &= l - 1 {
-		lane := firstLane(l)
-		if off := uint32(addr[lane] - w.windowOf(in.mem) - uint64(w.b.sharedBase)); w.b.mbarriers[off] != nil {
-			b := w.b.mbarriers[off]
-			if lanes := arrived[b]; lanes != 0 {
-				delete(arrived, b)
-				w.b.arriveAt(w, b, op, lanes)
-			}
-		}
+	for _, b := range order {
+		w.b.arriveAt(w, b, op, arrived[b])
 	}
-}
-
-// windowOf is where an access's shared addresses begin.
-func (w *warp) windowOf(m *memOp) uint64 {
-	if m.space == ptx.SpaceGeneric {
-		return sharedWindow
-	}
-	return 0
 }
 
 // mbarrierLane does what one lane asks for; it returns the barrier where its

@@ -40,6 +40,10 @@ type kernel struct {
 	// the race detector looks.
 	sharedGrain, globalGrain uint
 	required                 [3]uint32
+
+	cluster         [3]uint32 // .reqnctapercluster, zero where not given
+	maxClusterRank  uint64    // 0 where not given
+	explicitCluster bool
 }
 
 // loadModule places a module's variables and decodes its kernels.
@@ -273,6 +277,14 @@ func (m *module) kernel(f *ptx.Function) (*kernel, error) {
 			k.maximum = v
 		case "reqntid":
 			k.required = v
+		case "reqnctapercluster":
+			k.cluster = v
+		case "maxclusterrank":
+			k.maxClusterRank = uint64(v[0])
+		case "explicitcluster":
+			k.explicitCluster = true
+		case "blocksareclusters":
+			return nil, m.errorf(f.Pos, "kernel %s: .blocksareclusters: the virtual machine launches grids of blocks", f.Name)
 		}
 	}
 	return k, nil
@@ -384,7 +396,7 @@ func (k *kernel) layoutShared(reach []*ptx.Function) error {
 
 // info describes a kernel to its callers.
 func (k *kernel) info() bench.Kernel {
-	in := bench.Kernel{Name: k.prog.name, SharedBytes: k.static, MaxThreads: k.maximum, ReqThreads: k.required, DynamicStart: k.dynamic}
+	in := bench.Kernel{Name: k.prog.name, SharedBytes: k.static, MaxThreads: k.maximum, ReqThreads: k.required, ReqCluster: k.cluster, DynamicStart: k.dynamic}
 	for _, p := range k.prog.params {
 		in.Params = append(in.Params, bench.Param{
 			Name: p.v.Name, Type: p.v.Type.String(), Offset: p.offset, Size: p.v.Size(), Align: p.v.Alignment(),

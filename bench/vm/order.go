@@ -52,26 +52,30 @@ func (r *raceState) learn(w *warp, lanes uint32, c clock) {
 }
 
 // arriveClock passes what lanes know on to a barrier they come to.
-func (b *block) arriveClock(bar *barrier, w *warp, lanes uint32) {
-	if b.race == nil || b.race.off {
+func (c *cta) arriveClock(bar *barrier, w *warp, lanes uint32) {
+	r := c.b.race
+	if r == nil || r.off {
 		return
 	}
-	if bar.need == 0 {
+	if bar.need == 0 && len(c.b.ctas) == 1 {
 		return // all will meet: the floor moves instead
 	}
-	bar.clock = bar.clock.join(b.race.snapshot(w, lanes))
+	bar.clock = bar.clock.join(r.snapshot(w, lanes))
 	w.clock.tick++
 }
 
-// everybody says whether all the block's threads wait at a barrier.
-func (bar *barrier) everybody(b *block) bool {
+// everybody says whether all threads that run together wait at a barrier.
+func (c *cta) everybody(bar *barrier) bool {
+	if len(c.b.ctas) > 1 {
+		return false
+	}
 	if bar.need == 0 {
 		return true
 	}
-	for i, w := range b.warps {
+	for i, w := range c.warps {
 		waiting := uint32(0)
 		for j := range w.paths {
-			if p := &w.paths[j]; p.wait.kind == waitBarrier && &b.bars[p.wait.id] == bar {
+			if p := &w.paths[j]; p.wait.kind == waitBarrier && &c.bars[p.wait.id] == bar {
 				waiting |= p.mask
 			}
 		}
@@ -83,19 +87,22 @@ func (bar *barrier) everybody(b *block) bool {
 }
 
 // orderBarrier orders what came before a barrier before what follows.
-func (b *block) orderBarrier(bar *barrier) {
-	r := b.race
+func (c *cta) orderBarrier(bar *barrier) {
+	r := c.b.race
 	if r == nil || r.off {
 		return
 	}
-	if bar.everybody(b) {
+	if c.everybody(bar) {
 		r.moveFloor()
 		return
 	}
-	for _, w := range b.warps {
+	if bar.need == 0 {
+		r.settleHeld()
+	}
+	for _, w := range c.warps {
 		for i := range w.paths {
 			p := &w.paths[i]
-			if p.wait.kind != waitBarrier || &b.bars[p.wait.id] != bar {
+			if p.wait.kind != waitBarrier || &c.bars[p.wait.id] != bar {
 				continue
 			}
 			r.learn(w, p.mask, bar.clock)
@@ -166,8 +173,9 @@ func (w *warp) orderLanes(lanes uint32) {
 
 // location is what a place in memory passes on from those who released there.
 type location struct {
-	near clock // for acquires in the same block
-	far  clock // and in others
+	near clock   // for acquires in the same block, or its cluster
+	far  clock   // and in others
+	own  []clock // in a cluster: for each of its blocks, by what its own threads released
 }
 
 // fence is membar or fence: what a lane knows now it may pass on by later
@@ -181,6 +189,13 @@ func (w *warp) orderFence(in *inst, lanes uint32) {
 	if f.proxy != "" {
 		r.proxyFence(w, f, lanes)
 		return
+	}
+	if f.inits {
+		for l := lanes; l != 0; l &= l - 1 {
+			i := firstLane(l)
+			w.clock.inits[i] = w.clock.inits[i].join(r.snapshot(w, 1<<i))
+		}
+		w.clock.tick++
 	}
 	if f.order == weak {
 		return
@@ -204,6 +219,12 @@ func (r *raceState) strongRead(w *warp, lane int, l *location, m *memOp) {
 		return
 	}
 	c := l.near
+	if len(l.own) > w.cta.rank {
+		if m.scope == scopeCTA {
+			c = nil
+		}
+		c = c.join(l.own[w.cta.rank])
+	}
 	if m.scope >= scopeGPU {
 		c = c.join(l.far)
 	} else if own := c.of(r.b.order); own != nil {
@@ -236,6 +257,15 @@ func (r *raceState) strongWrite(w *warp, lane int, l *location, m *memOp, modifi
 	}
 	if c == nil {
 		return
+	}
+	if n := len(r.b.ctas); n > 1 {
+		if len(l.own) < n {
+			l.own = make([]clock, n)
+		}
+		l.own[w.cta.rank] = l.own[w.cta.rank].join(c)
+		if s == scopeCTA {
+			return
+		}
 	}
 	together := len(l.near) > 0 && len(l.far) > 0 && &l.near[0] == &l.far[0] || len(l.near)+len(l.far) == 0
 	l.near = l.near.join(c)

@@ -23,6 +23,7 @@ type small struct {
 	grid    uint32
 	block   uint32
 	dynamic int64
+	cluster uint32 // blocks
 	opt     vm.Options
 	scalars []bench.Arg // 32-bit parameters after the buffers
 }
@@ -73,7 +74,7 @@ func (s small) try(tb testing.TB, buffers ...[]byte) ([][]byte, *bench.Report, e
 	if err != nil {
 		return nil, nil, err
 	}
-	l := bench.Launch{Grid: [3]uint32{max(s.grid, 1)}, Block: [3]uint32{max(s.block, 1)}, SharedBytes: s.dynamic}
+	l := bench.Launch{Grid: [3]uint32{max(s.grid, 1)}, Block: [3]uint32{max(s.block, 1)}, Cluster: [3]uint32{s.cluster}, SharedBytes: s.dynamic}
 	var list []bench.Buffer
 	for _, data := range buffers {
 		b, err := dev.Alloc(int64(len(data)), 256)

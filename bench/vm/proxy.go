@@ -30,7 +30,7 @@ func (r *raceState) againstReads(at *side, off uint64, n int) {
 		}
 		for _, s := range f.ranges {
 			if off < s.end && s.off < off+uint64(n) {
-				r.reportAs(bench.AsyncCopyRace, at, f.from, r.b.id, f.warp, f.lane, "has an asynchronous read of it under way that was not waited for")
+				r.reportAs(bench.AsyncCopyRace, at, f.from, f.warp, f.lane, "has an asynchronous read of it under way that was not waited for")
 				return
 			}
 		}
@@ -106,7 +106,7 @@ func (r *raceState) onAgent(id uint32, m *mbarrier) {
 	m.completed++
 	agent := len(r.b.warps) + 1 + m.index
 	e := &r.events[id]
-	e.agent, e.tick = uint16(agent), m.completed
+	e.agent, e.tick = uint32(agent), m.completed
 	know := make(vclock, agent+1)
 	know[agent].all = m.completed
 	m.clock = m.clock.join(clock{{block: r.b.order, v: know}})
@@ -128,11 +128,11 @@ func (r *raceState) asyncRead(at *side, ranges []span) {
 		cells := r.cells(s.off, int(s.end-s.off))
 		for j := range cells {
 			c := &cells[j]
-			at.addr = s.off + uint64(j)<<r.grain + uint64(r.b.sharedBase)
+			at.addr = r.b.address(s.off + uint64(j)<<r.grain)
 			if !blamed && r.hidden(c.w, at) {
 				blamed = true
 				e := &r.events[c.w.event()]
-				r.reportAs(bench.MissingProxyFence, at, e.src, r.b.id, int(e.warp), c.w.lane(),
+				r.reportAs(bench.MissingProxyFence, at, e.src, int(e.warp), c.w.lane(),
 					"wrote it the ordinary way, and no fence.proxy.async makes that visible to the asynchronous read")
 			}
 			r.read(c, at)

@@ -18,8 +18,8 @@ type raceState struct {
 	shared []cell // of shared memory
 
 	events []event
-	floor  stamp // of the first event after the last barrier of the whole block
-	ticks  [warpSize + 1]uint32
+	floor  stamp    // of the first event after the last barrier of the whole block
+	ticks  []uint32 // of each warp then
 
 	epoch         uint32   // barriers of the whole block so far
 	readers       []reader // of cells of shared memory with several
@@ -65,7 +65,7 @@ type event struct {
 	flags eventFlags
 	scope scope
 	lanes uint32 // that ran it
-	agent uint16 // of an asynchronous operation: whose clock it is on, 0 is the warp's
+	agent uint32 // of an asynchronous operation: whose clock it is on, 0 is the warp's
 
 	remote *[warpSize]clock // what its lanes knew of other blocks; nil is nothing
 }
@@ -86,7 +86,7 @@ type reader struct {
 }
 
 func newRaceState(b *block) *raceState {
-	r := &raceState{b: b}
+	r := &raceState{b: b, ticks: make([]uint32, len(b.warps))}
 	r.grain = b.l.kern.sharedGrain
 	r.shared = make([]cell, (len(b.shared)+1<<r.grain-1)>>r.grain)
 	for _, w := range b.warps {
@@ -100,7 +100,7 @@ func (r *raceState) reset() {
 	clear(r.shared)
 	r.events = append(r.events[:0], event{})
 	r.floor, r.epoch = 1<<eventShift, 0
-	r.ticks = [warpSize + 1]uint32{}
+	clear(r.ticks)
 	r.readers, r.globalReaders = append(r.readers[:0], reader{}), append(r.globalReaders[:0], reader{})
 	r.inFlight, r.freeMark = r.inFlight[:0], r.freeMark[:0]
 	r.off, r.hadTurn = false, false
@@ -133,6 +133,7 @@ func (r *raceState) newEvent(w *warp, src *ptx.Instruction, flags eventFlags, s 
 		r.off = true
 		return 0
 	}
+	w.clock.last = w.clock.tick
 	e := event{src: src, tick: w.clock.tick, warp: uint16(w.index), flags: flags, scope: s, lanes: lanes}
 	if w.clock.hasRemote {
 		if w.clock.snap == nil {
@@ -170,6 +171,9 @@ func (r *raceState) before(s stamp, w *warp, lane int) bool {
 // harmless says whether two unordered accesses are strong enough not to race.
 func (r *raceState) harmless(s stamp, id uint32) bool {
 	a, b := &r.events[s.event()], &r.events[id]
+	if min(a.scope, b.scope) == scopeCTA && !r.b.sameCTA(int(a.warp), int(b.warp)) {
+		return false
+	}
 	return a.flags&b.flags&eventStrong != 0 && (a.flags|b.flags)&eventAsync == 0
 }
 
@@ -341,7 +345,7 @@ func (r *raceState) report(s stamp, at *side, otherWrote bool) {
 	if (e.flags|r.events[at.id].flags)&eventAsync != 0 {
 		class = bench.AsyncCopyRace
 	}
-	r.reportAs(class, at, e.src, r.b.id, int(e.warp), lane, verb(otherWrote)+" it and nothing orders the two")
+	r.reportAs(class, at, e.src, int(e.warp), lane, verb(otherWrote)+" it and nothing orders the two")
 }
 
 func verb(wrote bool) string {
@@ -352,7 +356,7 @@ func verb(wrote bool) string {
 }
 
 // reportAs adds a race to the block's faults.
-func (r *raceState) reportAs(class bench.FaultClass, at *side, other *ptx.Instruction, block [3]uint32, warp, lane int, what string) {
+func (r *raceState) reportAs(class bench.FaultClass, at *side, other *ptx.Instruction, warp, lane int, what string) {
 	b := r.b
 	if !b.l.reports(class) {
 		return
@@ -366,8 +370,7 @@ func (r *raceState) reportAs(class bench.FaultClass, at *side, other *ptx.Instru
 	f.Site = b.site(at.w.index, at.lane, src)
 	addr := at.addr
 	f.Address, f.Space = &addr, at.space.String()
-	site := bench.Site{Block: block, Thread: b.l.threadID(warp*warpSize + lane)}
-	b.l.mod.locate(&site, other)
+	site := b.site(warp, lane, other)
 	f.Other = &site
 	act := "reads"
 	if at.write {
@@ -378,8 +381,8 @@ func (r *raceState) reportAs(class bench.FaultClass, at *side, other *ptx.Instru
 		where = ", " + b.l.dev.mem.describe(addr)
 	}
 	who := fmt.Sprintf("thread %v", site.Thread)
-	if block != b.id {
-		who += fmt.Sprintf(" of block %v", block)
+	if site.Block != f.Site.Block {
+		who += fmt.Sprintf(" of block %v", site.Block)
 	}
 	f.Message = fmt.Sprintf("%s %s address %#x%s: %s %s", act, at.space, addr, where, who, what)
 }
@@ -400,7 +403,7 @@ func (r *raceState) sharedAccess(w *warp, in *inst, m *memOp, off *lanes64, size
 func (r *raceState) sharedLane(at *side, off uint64, size int) {
 	me := stamp(at.id)<<eventShift | stamp(at.lane)
 	if at.write && len(r.flights) > 0 {
-		at.addr = off + uint64(r.b.sharedBase)
+		at.addr = r.b.address(off)
 		r.againstReads(at, off, size)
 	}
 	cells := r.cells(off, size)
@@ -408,7 +411,7 @@ func (r *raceState) sharedLane(at *side, off uint64, size int) {
 		c := &cells[j]
 		switch {
 		case c.w >= r.floor || c.r >= r.floor:
-			at.addr, at.bytes = off+uint64(r.b.sharedBase), r.b.shared[off:]
+			at.addr, at.bytes = r.b.address(off), r.b.shared[off:]
 			if at.write {
 				r.write(c, at)
 			} else {
@@ -433,7 +436,7 @@ func (r *raceState) reportInFlight(s stamp, at *side) {
 			at.w.faultAt(bench.MbarrierMisuse, at.in, at.lane, &at.addr, "shared", "a plain access to an mbarrier that is in use")
 		}
 	default:
-		r.reportAs(bench.AsyncCopyRace, at, c.from, r.b.id, c.warp, c.lane(s), "has a copy in flight to it that was not waited for")
+		r.reportAs(bench.AsyncCopyRace, at, c.from, c.warp, c.lane(s), "has a copy in flight to it that was not waited for")
 	}
 }
 
@@ -511,7 +514,7 @@ func (w *warp) markInFlight(c *inFlight) {
 
 // claim compares a write that begins now with what happened in a range.
 func (r *raceState) claim(at *side, off uint64, n int) {
-	at.addr = off + uint64(r.b.sharedBase)
+	at.addr = r.b.address(off)
 	if len(r.flights) > 0 {
 		r.againstReads(at, off, n)
 	}

@@ -55,7 +55,8 @@ func (l *faultList) merge(o *faultList) {
 
 // site describes a thread at an instruction.
 func (b *block) site(warp, lane int, in *ptx.Instruction) bench.Site {
-	s := bench.Site{Block: b.id, Thread: b.l.threadID(warp*warpSize + lane)}
+	var s bench.Site
+	s.Block, s.Thread = b.l.siteOf(b.order, warp, lane)
 	b.l.mod.locate(&s, in)
 	return s
 }

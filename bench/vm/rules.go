@@ -338,8 +338,7 @@ func (w *warp) keepUndefined(in *inst, lane int, addr uint64, n int, bits uint64
 	}
 	switch space {
 	case ptx.SpaceShared:
-		off := addr - uint64(w.b.sharedBase)
-		if off+uint64(n) <= uint64(len(w.b.shared)) && off < uint64(len(w.b.shared)) {
+		if off, c := w.find(addr, n, in.mem.reaches()); c != nil {
 			w.b.undef.undefine(off, n, bits, from)
 		}
 		return true

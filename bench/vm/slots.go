@@ -26,6 +26,10 @@ func (d *decoder) assignSlots(g *graph, live *liveness) []int32 {
 		}
 		slot[v] = int32(d.p.slots[val.k])
 		d.p.slots[val.k]++
+		if val.shared {
+			i := boolInt(val.k == class64)
+			d.p.shared[i] = append(d.p.shared[i], slot[v])
+		}
 		switch val.k {
 		case class64:
 			d.p.const64 = append(d.p.const64, val.content)

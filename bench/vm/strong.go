@@ -3,7 +3,7 @@ package vm
 import "github.com/kgen-dev/kgen/codegen/ptx"
 
 // strong makes an access one that other threads may wait for or be waited for
-// by: in global memory it needs the block's turn.
+// by: but in shared memory it needs the block's turn.
 func (d *decoder) strong(in *inst) {
 	in.kind = kindControl
 	in.ctl = strongAccess
@@ -54,17 +54,17 @@ func (r *raceState) afterStrong(w *warp, m *memOp, addr *lanes64, lanes uint32, 
 	for l := lanes; l != 0; l &= l - 1 {
 		i := firstLane(l)
 		if reads {
-			r.strongRead(w, i, r.location(m, addr[i], false), m)
+			r.strongRead(w, i, r.location(w, m, addr[i], false), m)
 		}
 		if writes && (m.order.releases() || w.clock.fences || !modifies) {
-			r.strongWrite(w, i, r.location(m, addr[i], true), m, modifies)
+			r.strongWrite(w, i, r.location(w, m, addr[i], true), m, modifies)
 		}
 	}
 }
 
 // location is what is known of an address that strong accesses go to; nil if
 // nothing is and none is to be made.
-func (r *raceState) location(m *memOp, addr uint64, make bool) *location {
+func (r *raceState) location(w *warp, m *memOp, addr uint64, make bool) *location {
 	space := m.space
 	if space == ptx.SpaceGeneric {
 		if space = spaceOf(addr); space == ptx.SpaceShared {
@@ -74,6 +74,7 @@ func (r *raceState) location(m *memOp, addr uint64, make bool) *location {
 	table := &r.b.l.across.located
 	if space == ptx.SpaceShared {
 		table = &r.locations
+		addr, _ = w.find(addr, 1, true)
 	}
 	l := (*table)[addr]
 	if l == nil && make {

@@ -361,12 +361,8 @@ func (w *warp) replaceField(in *inst, f field) {
 
 // sharedMap is the bytes of a tensor map in shared memory, nil after a report.
 func (w *warp) sharedMap(in *inst, lane int, addr uint64, write bool) []byte {
-	off := addr - uint64(w.b.sharedBase)
-	n := uint64(len(w.b.shared))
-	if off > n || n-off < TensorMapSize {
-		var all lanes64
-		all[lane] = addr
-		w.outOfShared(in, &all, TensorMapSize, 1<<lane)
+	off, ok := w.locate(in, lane, addr, TensorMapSize, false)
+	if !ok {
 		return nil
 	}
 	if r := w.b.race; r != nil && !r.off {

@@ -25,7 +25,9 @@ type warp struct {
 	limit    int64  // of executed, for now
 
 	b        *block
-	index    int
+	cta      *cta
+	index    int // in the cluster
+	number   int // in its block
 	tally    *tally
 	paths    []path // that are not current
 	meetings []*meeting
@@ -339,8 +341,9 @@ func (w *warp) complete(j, end *join) {
 // exitLanes ends threads.
 func (w *warp) exitLanes(lanes uint32) {
 	w.live &^= lanes
+	w.cta.exiting(w, lanes)
 	w.leave(lanes, nil)
-	w.b.exited()
+	w.cta.exited()
 }
 
 // release lets lanes that wait for others at a join go on alone, where those

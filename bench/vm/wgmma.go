@@ -411,7 +411,7 @@ func (w *warp) wgmmaA(f *wgmmaFlight, t *wideTiles) {
 		decodeA(&tile, 4, op.at, op.k)
 		t.a = tile.v
 	} else {
-		first := 16 * (w.index & 3)
+		first := 16 * (w.number & 3)
 		desc := decodeDescriptor(f.a)
 		var e [16]float32
 		op.chunks(&desc, first, tileM, op.transA, func(addr uint64, row, k int) {
@@ -452,12 +452,20 @@ func (w *warp) wgmmaB(f *wgmmaFlight, t *wideTiles) {
 	})
 }
 
+// matrixChunk is the offset of 16 bytes of a matrix in shared memory: of the
+// warp's own block, whatever it is in the cluster.
+func (w *warp) matrixChunk(addr uint64) (off uint64, ok bool) {
+	off = addr - uint64(w.b.sharedBase) // wraps for an address below the block's memory
+	n := uint64(w.b.l.sharedSize)
+	return off + w.cta.low, off <= n && n-off >= 16
+}
+
 // chunkAt decodes 16 bytes of shared memory.
 func (w *warp) chunkAt(f *wgmmaFlight, addr uint64, e *[16]float32, t ptx.Type) int {
-	off := addr - uint64(w.b.sharedBase)
+	off, ok := w.matrixChunk(addr)
 	n := 128 / elementBits(t)
-	if size := uint64(len(w.b.shared)); off > size || size-off < 16 {
-		w.faultAt(bench.BadDescriptor, f.in, 0, &addr, "shared", "the matrix reaches shared address %#x: the block has %d bytes from %#x", addr, size, w.b.sharedBase)
+	if !ok {
+		w.faultAt(bench.BadDescriptor, f.in, 0, &addr, "shared", "the matrix reaches shared address %#x: the block has %d bytes from %#x", addr, w.b.l.sharedSize, w.b.sharedBase)
 		*e = [16]float32{}
 		return n
 	}
@@ -474,9 +482,8 @@ func (w *warp) chunkAt(f *wgmmaFlight, addr uint64, e *[16]float32, t ptx.Type) 
 // chunkUndefined notes rows or columns that were read from bytes never written.
 func (w *warp) chunkUndefined(f *wgmmaFlight, t *wideTiles, addr uint64, index, n int, along bool, out []uint32) {
 	u := w.b.undef
-	off := addr - uint64(w.b.sharedBase)
-	// off wraps for an address below the block's memory, so nothing is added to it.
-	if size := uint64(len(w.b.shared)); u == nil || off > size || size-off < 16 || !u.any(off, 16) {
+	off, ok := w.matrixChunk(addr)
+	if u == nil || !ok || !u.any(off, 16) {
 		return
 	}
 	if !t.bad.any {

@@ -13,14 +13,13 @@ func (w *warp) footprint(f *wgmmaFlight) []span {
 	op := f.in.wg
 	var list []span
 	add := func(addr uint64, _, _ int) {
-		off := addr - uint64(w.b.sharedBase)
-		if size := uint64(len(w.b.shared)); off <= size && size-off >= 16 {
+		if off, ok := w.matrixChunk(addr); ok {
 			list = append(list, span{off, off + 16})
 		}
 	}
 	if !op.aRegs {
 		d := decodeDescriptor(f.a)
-		op.chunks(&d, 16*(w.index&3), tileM, op.transA, add)
+		op.chunks(&d, 16*(w.number&3), tileM, op.transA, add)
 	}
 	d := decodeDescriptor(f.b)
 	op.chunks(&d, 0, op.n, op.transB, add)
