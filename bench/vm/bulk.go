@@ -150,12 +150,12 @@ func (d *decoder) bulkOperands(op *bulkOp, tensor int, multicast, policy bool) {
 	d.memory(in, op.shared, sharedSide)
 	op.global = d.newMem(ptx.SpaceGlobal)
 	if tensor > 0 {
-		if globalSide.Kind != ptx.OpAddr || len(globalSide.Elems) != 2 {
+		if globalSide.Kind != ptx.OpAddr || len(globalSide.Elems()) != 2 {
 			d.refuse("operand %s: want [tensor map, {coordinates}]", describe(globalSide))
 		}
 		op.global.space = ptx.SpaceGeneric
-		d.addressValue(in, op.global, &globalSide.Elems[0])
-		c := elements(&globalSide.Elems[1])
+		d.addressValue(in, op.global, &globalSide.Elems()[0])
+		c := elements(&globalSide.Elems()[1])
 		if len(c) != tensor {
 			d.refuse("%d coordinates: want %d", len(c), tensor)
 		}

@@ -46,7 +46,7 @@ func (d *decoder) callFunction() {
 	}
 	switch callee.Kind {
 	case ptx.OpFunc:
-		f := d.mod.definition(callee.Decl.(*ptx.Function))
+		f := d.mod.definition(callee.Decl().(*ptx.Function))
 		if f.Body == nil {
 			b, ok := builtins[f.Name]
 			if !ok {
@@ -72,15 +72,15 @@ func (d *decoder) callFunction() {
 // callPlaces is where arguments or results lie in the caller's frame.
 func (d *decoder) callPlaces(list *ptx.Operand) []place {
 	var out []place
-	for i := range list.Elems {
-		o := &list.Elems[i]
-		v, ok := o.Decl.(*ptx.Variable)
+	for i := range list.Elems() {
+		o := &list.Elems()[i]
+		v, ok := o.Decl().(*ptx.Variable)
 		if !ok || o.Kind != ptx.OpSymbol {
 			d.refuse("argument %s: the virtual machine takes .param variables", describe(o))
 		}
 		at, ok := d.p.locals[v]
 		if !ok {
-			d.refuse("argument %s: want a .param variable of this function", o.Name)
+			d.refuse("argument %s: want a .param variable of this function", o.Name())
 		}
 		out = append(out, place{v, at})
 	}

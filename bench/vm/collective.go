@@ -97,7 +97,7 @@ func (d *decoder) memberMask(in *inst, c *collective, o *ptx.Operand) {
 func (d *decoder) pair(in *inst, c *collective, o *ptx.Operand) {
 	dst := []ptx.Operand{*o}
 	if o.Kind == ptx.OpPair {
-		dst = o.Elems
+		dst = o.Elems()
 		d.predicateDestination(in, &c.dstPred, &dst[1])
 	}
 	d.destination(in, &c.dst, &dst[0], ptx.B32, exact)
@@ -501,7 +501,7 @@ func (w *warp) whereabouts(lanes uint32) string {
 // sourceIn is the PTX instruction of one of a frame's function.
 func (w *warp) sourceIn(fr *frame, in *inst) *ptx.Instruction {
 	if in.pc < 0 {
-		return &ptx.Instruction{Name: "?"}
+		return &ptx.Instruction{Opcode: &ptx.Opcode{Name: "?"}}
 	}
 	return fr.prog.fn.Code[in.pc]
 }

@@ -86,7 +86,7 @@ func decode(k *kernel, fn *ptx.Function) (p *program, err error) {
 	}()
 	d.variables()
 	d.block(fn.Body)
-	d.src = &ptx.Instruction{Name: "end", Pos: fn.Body.End, PC: -1}
+	d.src = &ptx.Instruction{Opcode: &ptx.Opcode{Name: "end"}, Pos: fn.Body.End, PC: -1}
 	d.ret() // falling off the end returns
 	d.finish()
 	return d.p, nil
@@ -213,7 +213,7 @@ func (d *decoder) new(k kind) *inst {
 
 // emit appends an instruction under the source instruction's guard.
 func (d *decoder) emit(in *inst) {
-	if g := &d.src.Guard; g.Kind != ptx.OpNone {
+	if g := d.src.Guard; g != nil {
 		in.guard = 0
 		in.flip = d.predicate(in, &in.guard, g) // the guard is the last of in.uses
 	}
@@ -250,18 +250,18 @@ func (d *decoder) fixed(c constant) int32 {
 
 // register is the value of a PTX register.
 func (d *decoder) register(o *ptx.Operand) int32 {
-	v := d.regs[o.Slot]
+	v := d.regs[o.Slot()]
 	if v < 0 {
-		t := d.fn.Registers[o.Slot].Type
+		t := d.fn.Registers[o.Slot()].Type
 		k := classOf(t.Bits())
 		if t == ptx.Pred {
 			k = classPred
 		}
 		if t.Bits() > 64 {
-			d.refuse("register %s has %d bits: the virtual machine has up to 64", o.Name, t.Bits())
+			d.refuse("register %s has %d bits: the virtual machine has up to 64", o.Name(), t.Bits())
 		}
-		v = d.newValue(value{k: k, bits: t.Bits(), reg: o.Slot})
-		d.regs[o.Slot] = v
+		v = d.newValue(value{k: k, bits: t.Bits(), reg: o.Slot()})
+		d.regs[o.Slot()] = v
 	}
 	return v
 }
@@ -286,17 +286,17 @@ func (d *decoder) source(in *inst, field *int32, o *ptx.Operand, t ptx.Type, f f
 func (d *decoder) sourceValue(o *ptx.Operand, t ptx.Type, f fit) int32 {
 	k := classOf(t.Bits())
 	if o.Neg || o.Minus {
-		d.refuse("operand %s can't be negated here", o.Name)
+		d.refuse("operand %s can't be negated here", o.Name())
 	}
 	switch o.Kind {
 	case ptx.OpReg:
 		v := d.register(o)
-		d.width(o.Name, d.values[v], t, f)
+		d.width(o.Name(), d.values[v], t, f)
 		return v
 	case ptx.OpImm:
 		return d.constant(k, d.immediate(o, t))
 	case ptx.OpSpecial:
-		return d.special(ptx.Special(o.Slot), k)
+		return d.special(ptx.Special(o.Slot()), k)
 	case ptx.OpSymbol, ptx.OpFunc:
 		return d.symbol(o, k)
 	}
@@ -325,7 +325,7 @@ func (d *decoder) destination(in *inst, field *int32, o *ptx.Operand, t ptx.Type
 		d.refuse("operand %s: want a register", describe(o))
 	}
 	v := d.register(o)
-	d.width(o.Name, d.values[v], t, f)
+	d.width(o.Name(), d.values[v], t, f)
 	d.bind(field, v)
 	in.defs = append(in.defs, v)
 	return operand{k: d.values[v].k, bits: uint8(d.values[v].bits)}
@@ -355,8 +355,8 @@ func (d *decoder) predicateValue(o *ptx.Operand) int32 {
 		}
 		return d.constant(classPred, 0)
 	case ptx.OpSpecial:
-		if ptx.Special(o.Slot).Type() == ptx.Pred {
-			return d.special(ptx.Special(o.Slot), classPred)
+		if ptx.Special(o.Slot()).Type() == ptx.Pred {
+			return d.special(ptx.Special(o.Slot()), classPred)
 		}
 	}
 	d.refuse("operand %s: want a predicate", describe(o))
@@ -382,7 +382,7 @@ func (d *decoder) predicateDestination(in *inst, field *int32, o *ptx.Operand) {
 // elements are a vector operand's elements, or the operand itself.
 func elements(o *ptx.Operand) []ptx.Operand {
 	if o.Kind == ptx.OpVector {
-		return o.Elems
+		return o.Elems()
 	}
 	return []ptx.Operand{*o}
 }
@@ -436,8 +436,8 @@ func describe(o *ptx.Operand) string {
 	case ptx.OpPair:
 		return "...|..."
 	}
-	if o.Name != "" {
-		return o.Name
+	if o.Name() != "" {
+		return o.Name()
 	}
 	return "?"
 }

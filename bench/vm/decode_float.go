@@ -161,7 +161,7 @@ func (d *decoder) setp() {
 	ops := d.operands(n, n)
 	dst := []ptx.Operand{ops[0]}
 	if ops[0].Kind == ptx.OpPair {
-		dst = ops[0].Elems
+		dst = ops[0].Elems()
 	}
 	if t == ptx.F16x2 || t == ptx.BF16x2 {
 		d.setpPacked(cmp, combine, ftz, t, dst, ops)

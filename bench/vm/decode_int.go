@@ -359,8 +359,8 @@ func (d *decoder) lop3Predicate(combine string) {
 	in := d.new(kindMasked)
 	dst := &ops[0]
 	if dst.Kind == ptx.OpPair {
-		d.predicateDestination(in, &in.d2, &dst.Elems[1])
-		dst = &dst.Elems[0]
+		d.predicateDestination(in, &in.d2, &dst.Elems()[1])
+		dst = &dst.Elems()[0]
 	}
 	d.destination(in, &in.d, dst, t, exact)
 	for i, f := range []*int32{&in.a, &in.b, &in.c} {

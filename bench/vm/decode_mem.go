@@ -166,10 +166,10 @@ func (d *decoder) access(m *memOp) {
 
 // memory binds an address operand `[base+offset]`.
 func (d *decoder) memory(in *inst, m *memOp, o *ptx.Operand) {
-	if o.Kind != ptx.OpAddr || len(o.Elems) != 1 {
+	if o.Kind != ptx.OpAddr || len(o.Elems()) != 1 {
 		d.refuse("operand %s: want an address", describe(o))
 	}
-	d.addressValue(in, m, &o.Elems[0])
+	d.addressValue(in, m, &o.Elems()[0])
 }
 
 // addressValue binds an address's base, without brackets.
@@ -178,7 +178,7 @@ func (d *decoder) addressValue(in *inst, m *memOp, base *ptx.Operand) {
 	case ptx.OpReg:
 		v := d.register(base)
 		if d.values[v].k == classPred || d.values[v].bits < 32 {
-			d.refuse("address %s: want a register of 32 or 64 bits", base.Name)
+			d.refuse("address %s: want a register of 32 or 64 bits", base.Name())
 		}
 		m.wide = d.values[v].k == class64
 		m.offset = base.Value
@@ -190,7 +190,7 @@ func (d *decoder) addressValue(in *inst, m *memOp, base *ptx.Operand) {
 		d.bind(&m.base, d.constant(class64, base.Value))
 	case ptx.OpSymbol:
 		m.wide = true
-		v := base.Decl.(*ptx.Variable)
+		v := base.Decl().(*ptx.Variable)
 		if offset, ok := d.p.locals[v]; ok {
 			m.frame = true
 			d.bind(&m.base, d.constant(class64, uint64(offset)+base.Value))

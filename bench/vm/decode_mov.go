@@ -36,7 +36,7 @@ func (d *decoder) mov() {
 		}
 		in.kd = o.k
 		if ops[1].Kind == ptx.OpSpecial {
-			d.readSpecial(in, ptx.Special(ops[1].Slot))
+			d.readSpecial(in, ptx.Special(ops[1].Slot()))
 			in.rule = ruleAll
 			d.emit(in)
 			return
@@ -75,7 +75,7 @@ func (d *decoder) part(t ptx.Type, n int) ptx.Type {
 
 // pack puts a vector's elements together, the first lowest.
 func (d *decoder) pack(ops []ptx.Operand, t ptx.Type) {
-	e := ops[1].Elems
+	e := ops[1].Elems()
 	if t.Bits() > 64 {
 		d.refuse("the virtual machine has registers of up to 64 bits")
 	}
@@ -130,7 +130,7 @@ func packMany(w *warp, in *inst) {
 
 // unpack takes a value apart into a vector's elements.
 func (d *decoder) unpack(ops []ptx.Operand, t ptx.Type) {
-	e := ops[0].Elems
+	e := ops[0].Elems()
 	if t.Bits() > 64 {
 		d.refuse("the virtual machine has registers of up to 64 bits")
 	}

@@ -32,7 +32,7 @@ func (d *decoder) variables() {
 	}
 	p.localBytes = (p.localBytes + 15) &^ 15
 	if p.localBytes > maxLocal {
-		d.src = &ptx.Instruction{Name: d.fn.Name, Pos: d.fn.Pos}
+		d.src = &ptx.Instruction{Opcode: &ptx.Opcode{Name: d.fn.Name}, Pos: d.fn.Pos}
 		d.refuse("%d bytes of local memory: want at most %d", p.localBytes, maxLocal)
 	}
 }
@@ -59,7 +59,7 @@ func places(vars []*ptx.Variable, at int64) ([]place, int64) {
 // symbol is the value that the name of a variable or function stands for: its
 // address.
 func (d *decoder) symbol(o *ptx.Operand, k class) int32 {
-	if f, ok := o.Decl.(*ptx.Function); ok {
+	if f, ok := o.Decl().(*ptx.Function); ok {
 		f = d.mod.definition(f)
 		n, ok := d.kern.numbers[f]
 		if !ok {
@@ -67,9 +67,9 @@ func (d *decoder) symbol(o *ptx.Operand, k class) int32 {
 		}
 		return d.constant(k, functionAddress(n))
 	}
-	v, ok := o.Decl.(*ptx.Variable)
+	v, ok := o.Decl().(*ptx.Variable)
 	if !ok {
-		d.refuse("operand %s: want a variable or function", o.Name)
+		d.refuse("operand %s: want a variable or function", o.Name())
 	}
 	if offset, ok := d.p.locals[v]; ok {
 		return d.localAddress(uint64(offset)+o.Value, k)

@@ -36,7 +36,7 @@ func (d *decoder) control(f execFn, fl flow) *inst {
 func (d *decoder) bra() {
 	uniform := d.has("uni")
 	ops := d.operands(1, 1)
-	label, ok := ops[0].Decl.(*ptx.Label)
+	label, ok := ops[0].Decl().(*ptx.Label)
 	if !ok {
 		d.refuse("operand %s: want a label", describe(&ops[0]))
 	}
@@ -49,7 +49,7 @@ func (d *decoder) brx() {
 	d.has("idx")
 	uniform := d.has("uni")
 	ops := d.operands(2, 2)
-	list, ok := ops[1].Decl.(*ptx.TargetList)
+	list, ok := ops[1].Decl().(*ptx.TargetList)
 	if !ok {
 		d.refuse("operand %s: want a list of labels", describe(&ops[1]))
 	}
@@ -57,7 +57,7 @@ func (d *decoder) brx() {
 	in.ctl, in.flow = branchIndexed, flowBranch
 	in.jump = &jump{reconverge: -1, uniform: uniform}
 	for i := range list.Names {
-		label, ok := list.Names[i].Decl.(*ptx.Label)
+		label, ok := list.Names[i].Decl().(*ptx.Label)
 		if !ok {
 			d.refuse("target %s: want a label", describe(&list.Names[i]))
 		}

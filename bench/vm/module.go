@@ -196,10 +196,10 @@ func (m *module) element(v *ptx.Variable, data []byte, in *ptx.Init, size int64)
 			bits = math.Float64bits(float64(math.Float32frombits(uint32(bits))))
 		}
 	case ptx.OpSymbol:
-		sym, _ := in.Value.Decl.(*ptx.Variable)
+		sym, _ := in.Value.Decl().(*ptx.Variable)
 		a := m.allocation(sym)
 		if a == nil {
-			return m.errorf(v.Pos, "initialiser of %s: the address of %s is not known", v.Name, in.Value.Name)
+			return m.errorf(v.Pos, "initialiser of %s: the address of %s is not known", v.Name, in.Value.Name())
 		}
 		bits += a.addr
 	default:
@@ -319,7 +319,7 @@ func (m *module) reachable(f *ptx.Function) []*ptx.Function {
 // named is the functions an operand names.
 func (m *module) named(o *ptx.Operand) []*ptx.Function {
 	var list []*ptx.Function
-	switch d := o.Decl.(type) {
+	switch d := o.Decl().(type) {
 	case *ptx.Function:
 		list = append(list, m.definition(d))
 	case *ptx.TargetList:
@@ -327,8 +327,8 @@ func (m *module) named(o *ptx.Operand) []*ptx.Function {
 			list = append(list, m.named(&d.Names[i])...)
 		}
 	}
-	for i := range o.Elems {
-		list = append(list, m.named(&o.Elems[i])...)
+	for i := range o.Elems() {
+		list = append(list, m.named(&o.Elems()[i])...)
 	}
 	return list
 }
@@ -362,11 +362,11 @@ func (k *kernel) layoutShared(reach []*ptx.Function) error {
 	}
 	var visit func(o *ptx.Operand)
 	visit = func(o *ptx.Operand) {
-		if v, ok := o.Decl.(*ptx.Variable); ok && o.Kind != ptx.OpReg && v.Space == ptx.SpaceShared {
+		if v, ok := o.Decl().(*ptx.Variable); ok && o.Kind != ptx.OpReg && v.Space == ptx.SpaceShared {
 			add(v)
 		}
-		for i := range o.Elems {
-			visit(&o.Elems[i])
+		for i := range o.Elems() {
+			visit(&o.Elems()[i])
 		}
 	}
 	for _, f := range reach {

@@ -157,7 +157,7 @@ type Function struct {
 
 	// Set by Resolve.
 	Code      []*Instruction // every instruction, in order; its index is its PC
-	Registers []Register     // every register; Operand.Slot is an index
+	Registers []Register     // every register; Symbol.Slot is an index
 	Variables []*Variable    // every variable of the body that is no register
 }
 
@@ -262,12 +262,18 @@ type TargetList struct {
 type Instruction struct {
 	Pos      Pos
 	Loc      *Loc     // the `.loc` in force, or nil
-	Guard    Operand  // `@p`; Neg for `@!p`; Kind OpNone where there is none
-	Name     string   // as the table names it: "ld", "cp.async.bulk", "mbarrier.init"
-	Mods     []string // what follows it, without dots: "global", "v4", "b32"
+	Guard    *Operand // `@p`; Neg for `@!p`; nil where there is none
+	*Opcode           // never nil
 	Operands []Operand
 	Spec     *Spec // the table's entry; nil where the table has none
 	PC       int32 // index in Function.Code, set by Resolve
+}
+
+// Opcode is an instruction's name and modifiers. The instructions of a module
+// that have the same share one: it must not be changed.
+type Opcode struct {
+	Name string   // as the table names it: "ld", "cp.async.bulk", "mbarrier.init"
+	Mods []string // what follows it, without dots: "global", "v4", "b32"
 }
 
 // OperandKind says which fields of an Operand mean something.
@@ -275,17 +281,17 @@ type OperandKind uint8
 
 const (
 	OpNone    OperandKind = iota
-	OpName                // Name, Member, Value (offset): not resolved yet
+	OpName                // Symbol's Name, Member, Value (offset): not resolved yet
 	OpReg                 // the same, after Resolve: Slot is an index in Function.Registers
 	OpSpecial             // after Resolve: Slot is a Special
 	OpSymbol              // after Resolve: address of Decl (*Variable) + Value
 	OpFunc                // after Resolve: Decl is a *Function
-	OpLabel               // after Resolve: Decl is a *Label, Slot its PC
+	OpLabel               // after Resolve: Decl is a *Label, Slot is its PC
 	OpTargets             // after Resolve: Decl is a *TargetList
 	OpProto               // after Resolve: Decl is a *Prototype
 	OpImm                 // Value is the bits, Imm says of what
 	OpAddr                // `[...]`: Elems are the parts; Elems[0] is the base with its offset in Value
-	OpIndex               // `a[i]`: Name, Elems[0] the index, in elements of the variable
+	OpIndex               // `a[i]`: Symbol is a, Elems[0] the index, in elements of the variable
 	OpVector              // `{a, b}`
 	OpPair                // `a|b`
 	OpList                // `(a, b)`
@@ -303,41 +309,60 @@ const (
 	ImmF64                 // 0d... or a decimal point or exponent: Value is 64 bits
 )
 
-// Operand is one operand. It is a union: Kind says what the rest means.
+// Operand is one operand. It is a union: Kind says what the rest means. A
+// module has several for each instruction, so it is kept small.
 type Operand struct {
 	Kind   OperandKind
 	Neg    bool    // `!p`
 	Minus  bool    // `-a` before a register
 	Imm    ImmKind // of OpImm
 	Radix  uint8   // of OpImm integers: 16, 8, 2, or 0 for decimal
-	Slot   int32   // after Resolve, see OperandKind
+	Member Member  // `.x`, or a selector such as `.b0` or `.h1`
 	Pos    Pos
-	Name   string
-	Member Member // `.x`, or a selector such as `.b0` or `.h1`
-	Value  uint64 // immediate's bits, or the signed offset added to Name
-	Elems  []Operand
-	Decl   any // after Resolve, see OperandKind
+	Value  uint64 // immediate's bits, or the signed offset added to the name
+	Symbol *Symbol
+	Parts  *[]Operand // of an operand that has parts, see Elems
+}
+
+// Symbol is a name and, after Resolve, what it stands for. Operands share it:
+// it must not be changed.
+type Symbol struct {
+	Name string
+	Decl any   // *Variable, *Function, *Label, *TargetList or *Prototype
+	Slot int32 // see OperandKind
+}
+
+// Name is the name an operand stands for or, of OpIndex, begins with.
+func (o *Operand) Name() string {
+	if o.Symbol == nil {
+		return ""
+	}
+	return o.Symbol.Name
+}
+
+// Decl is what declares the name, see OperandKind; nil before Resolve.
+func (o *Operand) Decl() any {
+	if o.Symbol == nil {
+		return nil
+	}
+	return o.Symbol.Decl
+}
+
+// Slot is a number that Resolve gives, see OperandKind.
+func (o *Operand) Slot() int32 {
+	if o.Symbol == nil {
+		return 0
+	}
+	return o.Symbol.Slot
+}
+
+// Elems are the parts of an operand that has parts.
+func (o *Operand) Elems() []Operand {
+	if o.Parts == nil {
+		return nil
+	}
+	return *o.Parts
 }
 
 // Offset is Value as the signed byte offset of a name or an address's base.
 func (o *Operand) Offset() int64 { return int64(o.Value) }
-
-// Member is a component of a vector ("x" to "w", "r" to "a") or a selector of
-// a video instruction ("b0", "h10", "b3210"), or "unified" after an address;
-// "" is none.
-type Member string
-
-// Component is the index of a vector component, or -1.
-func (m Member) Component() int {
-	switch m {
-	case "x", "r":
-		return 0
-	case "y", "g":
-		return 1
-	case "z", "b":
-		return 2
-	case "w", "a":
-		return 3
-	}
-	return -1
-}

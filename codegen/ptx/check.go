@@ -131,8 +131,8 @@ func (c *checker) instruction(in *Instruction) {
 		c.errorf(in.Pos, "%s", r.wrong)
 		return
 	}
-	if in.Guard.Kind != OpNone && !c.isPredicate(&in.Guard) {
-		c.errorf(in.Guard.Pos, "guard %s: want a predicate register", &in.Guard)
+	if in.Guard != nil && !c.isPredicate(in.Guard) {
+		c.errorf(in.Guard.Pos, "guard %s: want a predicate register", in.Guard)
 		return
 	}
 	m := operandMatch{c: c, r: r, in: in, at: -1}

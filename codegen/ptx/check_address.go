@@ -15,7 +15,7 @@ func (c *checker) addresses(in *Instruction, r *reading) {
 		}
 	case "mov":
 		if o := &in.Operands[len(in.Operands)-1]; o.Kind == OpSymbol && r.types[0].Bits() < 64 {
-			if v, ok := o.Decl.(*Variable); ok && v.Space == SpaceGlobal {
+			if v, ok := o.Decl().(*Variable); ok && v.Space == SpaceGlobal {
 				c.errorf(o.Pos, "%s: %s is at a 64-bit address; want .u64", title(in), clip(v.Name))
 			}
 		}
@@ -40,8 +40,8 @@ func (c *checker) wideBase(in *Instruction) {
 	}
 	for i := range in.Operands {
 		o := &in.Operands[i]
-		if o.Kind == OpAddr && o.Elems[0].Kind == OpReg && o.Elems[0].registerType().Bits() == 32 {
-			c.errorf(o.Pos, "%s: base %s has 32 bits; want a 64-bit register, or a space such as .shared", title(in), &o.Elems[0])
+		if o.Kind == OpAddr && o.Elems()[0].Kind == OpReg && o.Elems()[0].registerType().Bits() == 32 {
+			c.errorf(o.Pos, "%s: base %s has 32 bits; want a 64-bit register, or a space such as .shared", title(in), &o.Elems()[0])
 		}
 	}
 }

@@ -8,12 +8,12 @@ func (c *checker) call(in *Instruction) {
 	ops := in.Operands
 	var returns, args []Operand
 	if ops[0].Kind == OpList {
-		returns, ops = ops[0].Elems, ops[1:]
+		returns, ops = ops[0].Elems(), ops[1:]
 	}
 	if len(ops) > 1 && ops[1].Kind == OpList {
-		args = ops[1].Elems
+		args = ops[1].Elems()
 	}
-	f, ok := ops[0].Decl.(*Function)
+	f, ok := ops[0].Decl().(*Function)
 	if !ok {
 		return
 	}

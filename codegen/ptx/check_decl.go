@@ -68,8 +68,8 @@ func (c *checker) specials(in *Instruction) {
 		if o.Kind != OpSpecial {
 			continue
 		}
-		if n := Special(o.Slot).need(); !n.met(c.m.Version, c.target) {
-			c.errorf(o.Pos, "%s needs %s: the module is PTX %s for %s", Special(o.Slot), n, c.m.Version, c.target)
+		if n := Special(o.Slot()).need(); !n.met(c.m.Version, c.target) {
+			c.errorf(o.Pos, "%s needs %s: the module is PTX %s for %s", Special(o.Slot()), n, c.m.Version, c.target)
 		}
 	}
 }

@@ -76,7 +76,7 @@ func (m *operandMatch) fits(s *operandSpec, o *Operand) bool {
 	case kindSink:
 		return o.Kind == OpSink
 	case kindDestSelect:
-		return m.register(s, o) && o.Member != ""
+		return m.register(s, o) && o.Member != 0
 	case kindDestPair:
 		return m.pair(o, func(d *Operand) bool { return m.register(s, d) }, true)
 	case kindDestBoth:
@@ -105,15 +105,15 @@ func (m *operandMatch) fits(s *operandSpec, o *Operand) bool {
 func (m *operandMatch) fitsCompound(s *operandSpec, o *Operand) bool {
 	switch s.kind {
 	case kindMem:
-		return o.Kind == OpIndex || o.Kind == OpAddr && len(o.Elems) == 1 && m.base(&o.Elems[0])
+		return o.Kind == OpIndex || o.Kind == OpAddr && len(o.Elems()) == 1 && m.base(&o.Elems()[0])
 	case kindMemMore:
-		return o.Kind == OpAddr && len(o.Elems) > 1
+		return o.Kind == OpAddr && len(o.Elems()) > 1
 	case kindMemTensor:
-		return o.Kind == OpAddr && len(o.Elems) == 2 && m.vector(&coordinateSpec, &o.Elems[1], m.r.coords)
+		return o.Kind == OpAddr && len(o.Elems()) == 2 && m.vector(&coordinateSpec, &o.Elems()[1], m.r.coords)
 	case kindTensorMemory:
-		return o.Kind == OpAddr && len(o.Elems) == 1 && m.register(s, &o.Elems[0])
+		return o.Kind == OpAddr && len(o.Elems()) == 1 && m.register(s, &o.Elems()[0])
 	case kindOffsets:
-		return o.Kind == OpVector && len(o.Elems) == m.r.offsets
+		return o.Kind == OpVector && len(o.Elems()) == m.r.offsets
 	case kindLanes:
 		return m.vector(&coordinateSpec, o, 4) || m.vector(&coordinateSpec, o, 8)
 	case kindVectorD, kindVectorS:
@@ -128,7 +128,7 @@ func (m *operandMatch) fitsCompound(s *operandSpec, o *Operand) bool {
 		return m.packed(s, o)
 	case kindDescriptor:
 		return o.Kind == OpReg && o.registerType().Bits() == 64 ||
-			o.Kind == OpAddr && len(o.Elems) == 1 && m.register(s, &o.Elems[0])
+			o.Kind == OpAddr && len(o.Elems()) == 1 && m.register(s, &o.Elems()[0])
 	case kindLabel:
 		return o.Kind == OpLabel
 	case kindTargets:
@@ -149,17 +149,17 @@ var coordinateSpec = operandSpec{kind: kindVectorS, typ: typeRule{from: typeFixe
 // component is the member that an operand may have as a plain register: that
 // of a vector register.
 func (m *operandMatch) component(o *Operand) Member {
-	if v, ok := o.Decl.(*Variable); ok && v.Vector > 0 {
+	if v, ok := o.Decl().(*Variable); ok && v.Vector > 0 {
 		return o.Member
 	}
-	return ""
+	return 0
 }
 
 func (m *operandMatch) pair(o *Operand, first func(*Operand) bool, alone bool) bool {
 	if o.Kind != OpPair {
 		return alone && first(o)
 	}
-	return first(&o.Elems[0]) && m.predOrSink(&o.Elems[1])
+	return first(&o.Elems()[0]) && m.predOrSink(&o.Elems()[1])
 }
 
 func (m *operandMatch) predOrSink(o *Operand) bool {
@@ -168,7 +168,7 @@ func (m *operandMatch) predOrSink(o *Operand) bool {
 
 // registerType is the type of a register operand.
 func (o *Operand) registerType() Type {
-	if v, ok := o.Decl.(*Variable); ok && o.Kind == OpReg {
+	if v, ok := o.Decl().(*Variable); ok && o.Kind == OpReg {
 		return v.Type
 	}
 	return NoType
@@ -176,7 +176,7 @@ func (o *Operand) registerType() Type {
 
 func (c *checker) isPredicate(o *Operand) bool {
 	return o.Kind == OpReg && o.registerType() == Pred ||
-		o.Kind == OpSpecial && Special(o.Slot).Type() == Pred
+		o.Kind == OpSpecial && Special(o.Slot()).Type() == Pred
 }
 
 // typeOf is the type that a rule asks for, NoType for any.
@@ -220,9 +220,9 @@ func (m *operandMatch) special(s *operandSpec, o *Operand) bool {
 	if o.Kind != OpSpecial {
 		return false
 	}
-	t, have := m.typeOf(s.typ), Special(o.Slot).Type()
+	t, have := m.typeOf(s.typ), Special(o.Slot()).Type()
 	return t == NoType || agrees(t, have, false) || t.Bits() == 16 && have.Bits() == 32 ||
-		t.Bits() == 32 && Special(o.Slot) == Gridid
+		t.Bits() == 32 && Special(o.Slot()) == Gridid
 }
 
 func (m *operandMatch) source(s *operandSpec, o *Operand) bool {
@@ -272,12 +272,12 @@ func (m *operandMatch) vector(s *operandSpec, o *Operand, n int) bool {
 	if o.Kind != OpVector {
 		return n == 1 && s.kind != kindVector && element(o)
 	}
-	if len(o.Elems) != n {
+	if len(o.Elems()) != n {
 		return false
 	}
-	for i := range o.Elems {
-		if e := &o.Elems[i]; !element(e) || s.kind != kindVector && e.Kind == OpReg &&
-			o.Elems[0].Kind == OpReg && e.registerType().Bits() != o.Elems[0].registerType().Bits() {
+	for i := range o.Elems() {
+		if e := &o.Elems()[i]; !element(e) || s.kind != kindVector && e.Kind == OpReg &&
+			o.Elems()[0].Kind == OpReg && e.registerType().Bits() != o.Elems()[0].registerType().Bits() {
 			return false
 		}
 	}
@@ -286,13 +286,13 @@ func (m *operandMatch) vector(s *operandSpec, o *Operand, n int) bool {
 
 // packed is elements that together have the instruction type's bits.
 func (m *operandMatch) packed(s *operandSpec, o *Operand) bool {
-	if o.Kind != OpVector || len(o.Elems) == 0 {
+	if o.Kind != OpVector || len(o.Elems()) == 0 {
 		return false
 	}
 	t := m.r.types[0]
-	bits := t.Bits() / len(o.Elems)
-	for i := range o.Elems {
-		e := &o.Elems[i]
+	bits := t.Bits() / len(o.Elems())
+	for i := range o.Elems() {
+		e := &o.Elems()[i]
 		switch {
 		case e.Kind == OpSink && s.kind == kindPackD:
 		case e.Kind == OpReg && e.registerType().Bits() == bits && e.registerType() != Pred:

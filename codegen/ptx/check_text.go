@@ -15,8 +15,8 @@ func (m *operandMatch) describe(o *Operand) string {
 	case OpSpecial:
 		return fmt.Sprintf("%s (special register)", text)
 	case OpVector:
-		if len(o.Elems) > 0 && o.Elems[0].Kind == OpReg {
-			return fmt.Sprintf("%d registers, %s of .%s first", len(o.Elems), o.Elems[0].Name, o.Elems[0].registerType())
+		if len(o.Elems()) > 0 && o.Elems()[0].Kind == OpReg {
+			return fmt.Sprintf("%d registers, %s of .%s first", len(o.Elems()), o.Elems()[0].Name(), o.Elems()[0].registerType())
 		}
 	}
 	return text

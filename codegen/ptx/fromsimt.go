@@ -68,15 +68,16 @@ type emitter struct {
 	k       *simt.Kernel
 	regs    *simt.Registers
 	uniform []bool
-	names   []string // a register's name
-	opcodes map[opcodeKey]opcode
+	names   []*Symbol // a register's name
+	opcodes map[opcodeKey]*Opcode
 	stmts   []Stmt
 	head    []Stmt // entry: parameters, special registers, constants
-	consts  map[constKey]string
+	consts  map[constKey]*Symbol
 	classes [numClasses]int // registers used of each regClass
 	labels  int
 	slabI   []Instruction
 	slabO   []Operand
+	slabP   [][]Operand
 }
 
 // regClass is a kind of register: what its name begins with and its type.
@@ -139,29 +140,27 @@ type opcodeKey struct {
 	imm      int64
 }
 
-type opcode struct {
-	name string
-	mods []string
-}
-
 func newEmitter(k *simt.Kernel) *emitter {
 	e := &emitter{
 		k: k, regs: simt.AssignRegisters(k, simt.ForPTX), uniform: simt.Uniform(k),
-		opcodes: map[opcodeKey]opcode{}, consts: map[constKey]string{},
+		opcodes: map[opcodeKey]*Opcode{}, consts: map[constKey]*Symbol{},
 	}
-	e.names = make([]string, len(e.regs.First))
+	e.names = make([]*Symbol, len(e.regs.First))
+	symbols := make([]Symbol, len(e.names))
 	var text strings.Builder
 	text.Grow(8 * len(e.names))
-	ends := make([]int, len(e.names))
+	ends := make([]int32, len(e.names))
+	var number [20]byte
 	for i, v := range e.regs.First {
 		c := regClassOf(v.Type)
 		text.WriteString(regClassInfo[c].prefix)
-		text.WriteString(strconv.Itoa(e.take(c)))
-		ends[i] = text.Len()
+		text.Write(strconv.AppendInt(number[:0], int64(e.take(c)), 10))
+		ends[i] = int32(text.Len())
 	}
-	all, from := text.String(), 0
+	all, from := text.String(), int32(0)
 	for i, to := range ends {
-		e.names[i], from = all[from:to], to
+		symbols[i].Name, from = all[from:to], to
+		e.names[i] = &symbols[i]
 	}
 	return e
 }
@@ -172,7 +171,9 @@ func (e *emitter) take(c regClass) int {
 	return e.classes[c]
 }
 
-func (e *emitter) fresh(c regClass) string { return regClassInfo[c].prefix + strconv.Itoa(e.take(c)) }
+func (e *emitter) fresh(c regClass) *Symbol {
+	return &Symbol{Name: regClassInfo[c].prefix + strconv.Itoa(e.take(c))}
+}
 
 // function is the whole entry.
 func (e *emitter) function() *Function {
@@ -183,7 +184,7 @@ func (e *emitter) function() *Function {
 	e.directives(f)
 	e.stmts = make([]Stmt, 0, e.k.NumValues()+e.k.NumValues()/4)
 	e.block(e.k.Body)
-	e.add("ret")
+	e.op(opRet)
 	e.inputs()
 	body := make([]Stmt, 0, len(e.stmts)+len(e.head)+8)
 	for c := range numClasses {
@@ -254,14 +255,15 @@ func (e *emitter) inputs() {
 		case simt.OpParam:
 			p := &e.k.Params[in.Imm]
 			if p.Bytes > 0 {
-				e.op("mov", []string{"b64"}, d, Operand{Kind: OpName, Name: e.paramName(p)})
+				e.op(movB64, d, operandName(&Symbol{Name: e.paramName(p)}))
 				continue
 			}
-			e.op("ld", []string{"param", "b" + strconv.Itoa(p.Type.Bits())}, d, e.address(e.paramName(p), 0))
+			c := &Opcode{"ld", []string{"param", "b" + strconv.Itoa(p.Type.Bits())}}
+			e.op(c, d, e.address(&Symbol{Name: e.paramName(p)}, 0))
 		case simt.OpSpecial:
-			e.op("mov", []string{"u32"}, d, Operand{Kind: OpName, Name: "%" + in.Special.String()})
+			e.op(movU32, d, operandName(&Symbol{Name: "%" + in.Special.String()}))
 		case simt.OpSharedBase:
-			e.op("mov", []string{"u32"}, d, Operand{Kind: OpName, Name: e.sharedName()})
+			e.op(movU32, d, operandName(&Symbol{Name: e.sharedName()}))
 		}
 	}
 	e.head, e.stmts = e.stmts, body
@@ -269,42 +271,33 @@ func (e *emitter) inputs() {
 
 // operands returns n operands out of the slab.
 func (e *emitter) operands(n int) []Operand {
-	if len(e.slabO) < n {
-		e.slabO = make([]Operand, max(n, 512))
-	}
-	s := e.slabO[:n:n]
-	e.slabO = e.slabO[n:]
-	return s
+	return cutSlice(&e.slabO, n, 512)
+}
+
+// group is an operand with parts, n of them, to be filled in.
+func (e *emitter) group(kind OperandKind, n int) (o Operand, parts []Operand) {
+	all := cut(&e.slabP, 128)
+	*all = e.operands(n)
+	return Operand{Kind: kind, Parts: all}, *all
 }
 
 // op appends an instruction.
-func (e *emitter) op(name string, mods []string, ops ...Operand) *Instruction {
-	if len(e.slabI) == 0 {
-		e.slabI = make([]Instruction, 256)
-	}
-	in := &e.slabI[0]
-	e.slabI = e.slabI[1:]
-	in.Name, in.Mods = name, mods
-	in.Operands = e.operands(len(ops))
-	copy(in.Operands, ops)
+func (e *emitter) op(c *Opcode, ops ...Operand) *Instruction {
+	own := e.operands(len(ops))
+	copy(own, ops)
+	return e.put(c, own)
+}
+
+// put appends an instruction, which keeps ops.
+func (e *emitter) put(c *Opcode, ops []Operand) *Instruction {
+	in := cut(&e.slabI, 256)
+	in.Opcode, in.Operands = c, ops
 	e.stmts = append(e.stmts, in)
 	return in
 }
 
-// add appends an instruction without cached modifiers.
-func (e *emitter) add(words string, ops ...Operand) *Instruction {
-	c := splitOpcode(words)
-	return e.op(c.name, c.mods, ops...)
-}
-
-func splitOpcode(words string) opcode {
-	all := strings.Split(words, ".")
-	name, used := splitName(all[0], all[1:])
-	return opcode{name, all[1+used:]}
-}
-
 // opcode is the instruction's opcode, split as the table of instructions has it.
-func (e *emitter) opcode(in *simt.Instr) opcode {
+func (e *emitter) opcode(in *simt.Instr) *Opcode {
 	key := opcodeKey{
 		op: in.Op, typ: in.Type, cmp: in.Cmp, round: in.Round, mma: in.Mma, space: in.Space, mem: in.Mem, vec: in.Vec,
 		cache: in.Cache, shfl: in.Shfl, atom: in.Atom, scope: in.Scope, flags: in.Flags,
@@ -320,13 +313,13 @@ func (e *emitter) opcode(in *simt.Instr) opcode {
 	}
 	c, ok := e.opcodes[key]
 	if !ok {
-		c = splitOpcode(in.Opcode())
+		c = newOpcode(in.Opcode())
 		e.opcodes[key] = c
 	}
 	return c
 }
 
-func operandName(n string) Operand { return Operand{Kind: OpName, Name: n} }
+func operandName(n *Symbol) Operand { return Operand{Kind: OpName, Symbol: n} }
 
 func (e *emitter) reg(v *simt.Value) Operand { return operandName(e.names[e.regs.Reg(v)]) }
 
@@ -354,11 +347,14 @@ func (e *emitter) value(v *simt.Value) Operand {
 	return operandConst(v)
 }
 
-// inReg is an operand where only a register may stand: a constant is put in
-// one, once, at the kernel's entry.
-func (e *emitter) inReg(v *simt.Value) Operand {
-	if e.regs.Reg(v) >= 0 {
-		return e.reg(v)
+// inReg is an operand where only a register may stand.
+func (e *emitter) inReg(v *simt.Value) Operand { return operandName(e.symbol(v)) }
+
+// symbol is a value's register. A constant is put in one, once, at the
+// kernel's entry.
+func (e *emitter) symbol(v *simt.Value) *Symbol {
+	if r := e.regs.Reg(v); r >= 0 {
+		return e.names[r]
 	}
 	key := constKey{regClassOf(v.Type), v.Def.Imm}
 	n, ok := e.consts[key]
@@ -370,44 +366,52 @@ func (e *emitter) inReg(v *simt.Value) Operand {
 		e.move(operandName(n), operandConst(v), v.Type)
 		e.head, e.stmts = e.stmts, body
 	}
-	return operandName(n)
+	return n
 }
 
 var (
-	movB32  = []string{"b32"}
-	movB64  = []string{"b64"}
-	movB16  = []string{"b16"}
-	movPred = []string{"pred"}
+	opRet   = &Opcode{"ret", nil}
+	movB32  = &Opcode{"mov", []string{"b32"}}
+	movB64  = &Opcode{"mov", []string{"b64"}}
+	movB16  = &Opcode{"mov", []string{"b16"}}
+	movPred = &Opcode{"mov", []string{"pred"}}
+	movU32  = &Opcode{"mov", []string{"u32"}}
+	setpNE  = &Opcode{"setp", []string{"ne", "b32"}}
+	setpGE  = &Opcode{"setp", []string{"ge", "s32"}}
+	setpLT  = &Opcode{"setp", []string{"lt", "s32"}}
+	addS32  = &Opcode{"add", []string{"s32"}}
+	bra     = &Opcode{"bra", nil}
+	braUni  = &Opcode{"bra", []string{"uni"}}
 )
 
 // move copies to a register.
 func (e *emitter) move(to, from Operand, t simt.Type) {
 	if t == simt.Pred && from.Kind == OpImm {
 		// There is no predicate immediate: compare instead.
-		e.op("setp", []string{"ne", "b32"}, to, Operand{Kind: OpImm, Value: from.Value}, operandInt(0))
+		e.op(setpNE, to, Operand{Kind: OpImm, Value: from.Value}, operandInt(0))
 		return
 	}
-	mods := movB32
+	c := movB32
 	switch t.Bits() {
 	case 1:
-		mods = movPred
+		c = movPred
 	case 16:
-		mods = movB16
+		c = movB16
 	case 64:
-		mods = movB64
+		c = movB64
 	}
-	e.op("mov", mods, to, from)
+	e.op(c, to, from)
 }
 
 // address is [base+offset].
-func (e *emitter) address(base string, offset int64) Operand {
-	parts := e.operands(1)
-	parts[0] = Operand{Kind: OpName, Name: base, Value: uint64(offset)}
-	return Operand{Kind: OpAddr, Elems: parts}
+func (e *emitter) address(base *Symbol, offset int64) Operand {
+	o, parts := e.group(OpAddr, 1)
+	parts[0] = Operand{Kind: OpName, Symbol: base, Value: uint64(offset)}
+	return o
 }
 
 func (e *emitter) at(v *simt.Value, offset int64) Operand {
-	return e.address(e.inReg(v).Name, offset)
+	return e.address(e.symbol(v), offset)
 }
 
 // vector is {a, b, ...} of registers, or the register alone.
@@ -415,16 +419,16 @@ func (e *emitter) vector(vs []*simt.Value, always bool) Operand {
 	if len(vs) == 1 && !always {
 		return e.inReg(vs[0])
 	}
-	parts := e.operands(len(vs))
+	o, parts := e.group(OpVector, len(vs))
 	for i, v := range vs {
 		parts[i] = e.inReg(v)
 	}
-	return Operand{Kind: OpVector, Elems: parts}
+	return o
 }
 
-func (e *emitter) label() string {
+func (e *emitter) label() *Symbol {
 	e.labels++
-	return "$L" + strconv.Itoa(e.labels)
+	return &Symbol{Name: "$L" + strconv.Itoa(e.labels)}
 }
 
-func (e *emitter) place(l string) { e.stmts = append(e.stmts, &Label{Name: l}) }
+func (e *emitter) place(l *Symbol) { e.stmts = append(e.stmts, &Label{Name: l.Name}) }

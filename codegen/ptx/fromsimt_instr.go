@@ -26,7 +26,7 @@ func (e *emitter) instr(in *simt.Instr) {
 		}
 	case simt.OpReturn, simt.OpTrap, simt.OpCpAsyncCommit:
 		c := e.opcode(in)
-		e.op(c.name, c.mods)
+		e.op(c)
 	case simt.OpPack, simt.OpUnpack:
 		e.halves(in)
 	case simt.OpLd, simt.OpSt, simt.OpAtom, simt.OpRed, simt.OpCpAsync, simt.OpLdMatrix, simt.OpStMatrix, simt.OpPrefetch:
@@ -45,22 +45,26 @@ func (e *emitter) instr(in *simt.Instr) {
 // plain is an instruction with one result whose operands stand as they are.
 func (e *emitter) plain(in *simt.Instr) {
 	c := e.opcode(in)
-	ops := make([]Operand, 0, 5)
-	ops = append(ops, e.reg(in.Result()))
+	n := 1 + len(in.Args)
+	if in.Op == simt.OpLop3 {
+		n++
+	}
+	ops := e.operands(n)
+	ops[0] = e.reg(in.Result())
 	for i, x := range in.Args {
 		if immediateAt(in, i) {
-			ops = append(ops, e.value(x))
+			ops[1+i] = e.value(x)
 		} else {
-			ops = append(ops, e.inReg(x))
+			ops[1+i] = e.inReg(x)
 		}
 	}
 	switch in.Op {
 	case simt.OpLop3:
-		ops = append(ops, Operand{Kind: OpImm, Value: uint64(in.Imm), Radix: 16})
+		ops[n-1] = Operand{Kind: OpImm, Value: uint64(in.Imm), Radix: 16}
 	case simt.OpSelect:
 		ops[1], ops[2], ops[3] = ops[2], ops[3], ops[1]
 	}
-	e.op(c.name, c.mods, ops...)
+	e.put(c, ops)
 }
 
 // immediateAt tells whether operand i may be an immediate.
@@ -83,10 +87,10 @@ func immediateAt(in *simt.Instr, i int) bool {
 func (e *emitter) halves(in *simt.Instr) {
 	c := e.opcode(in)
 	if in.Op == simt.OpPack {
-		e.op(c.name, c.mods, e.reg(in.Result()), e.vector(in.Args, true))
+		e.op(c, e.reg(in.Result()), e.vector(in.Args, true))
 		return
 	}
-	e.op(c.name, c.mods, e.vector(in.Results, true), e.inReg(in.Args[0]))
+	e.op(c, e.vector(in.Results, true), e.inReg(in.Args[0]))
 }
 
 // guard sets an instruction's predicate.
@@ -94,8 +98,13 @@ func (e *emitter) guard(out *Instruction, in *simt.Instr) {
 	if in.Guard == nil {
 		return
 	}
-	out.Guard = e.inReg(in.Guard)
-	out.Guard.Neg = in.GuardNot
+	e.setGuard(out, e.inReg(in.Guard), in.GuardNot)
+}
+
+func (e *emitter) setGuard(out *Instruction, p Operand, not bool) {
+	p.Neg = not
+	out.Guard = &e.operands(1)[0]
+	*out.Guard = p
 }
 
 func (e *emitter) memory(in *simt.Instr) {
@@ -104,30 +113,30 @@ func (e *emitter) memory(in *simt.Instr) {
 	switch in.Op {
 	case simt.OpLd:
 		e.defaults(in)
-		out = e.op(c.name, c.mods, e.vector(in.Results, false), e.at(in.Args[0], int64(in.Offset)))
+		out = e.op(c, e.vector(in.Results, false), e.at(in.Args[0], int64(in.Offset)))
 	case simt.OpLdMatrix:
-		out = e.op(c.name, c.mods, e.vector(in.Results, true), e.at(in.Args[0], int64(in.Offset)))
+		out = e.op(c, e.vector(in.Results, true), e.at(in.Args[0], int64(in.Offset)))
 	case simt.OpSt:
-		out = e.op(c.name, c.mods, e.at(in.Args[0], int64(in.Offset)), e.vector(in.Args[1:], false))
+		out = e.op(c, e.at(in.Args[0], int64(in.Offset)), e.vector(in.Args[1:], false))
 	case simt.OpStMatrix:
-		out = e.op(c.name, c.mods, e.at(in.Args[0], int64(in.Offset)), e.vector(in.Args[1:], true))
+		out = e.op(c, e.at(in.Args[0], int64(in.Offset)), e.vector(in.Args[1:], true))
 	case simt.OpAtom:
 		e.defaults(in)
 		ops := []Operand{e.reg(in.Result()), e.at(in.Args[0], int64(in.Offset))}
 		for _, x := range in.Args[1:] {
 			ops = append(ops, e.inReg(x))
 		}
-		out = e.op(c.name, c.mods, ops...)
+		out = e.op(c, ops...)
 	case simt.OpRed:
-		out = e.op(c.name, c.mods, e.at(in.Args[0], int64(in.Offset)), e.inReg(in.Args[1]))
+		out = e.op(c, e.at(in.Args[0], int64(in.Offset)), e.inReg(in.Args[1]))
 	case simt.OpCpAsync:
 		ops := []Operand{e.at(in.Args[0], int64(in.Offset)), e.at(in.Args[1], int64(in.CpAsyncGlobalOffset())), operandInt(int64(in.CpAsyncBytes()))}
 		if len(in.Args) > 2 {
 			ops = append(ops, e.value(in.Args[2]))
 		}
-		out = e.op(c.name, c.mods, ops...)
+		out = e.op(c, ops...)
 	case simt.OpPrefetch:
-		out = e.op(c.name, c.mods, e.at(in.Args[0], int64(in.Offset)))
+		out = e.op(c, e.at(in.Args[0], int64(in.Offset)))
 	}
 	e.guard(out, in)
 }
@@ -151,7 +160,7 @@ func (e *emitter) mma(in *simt.Instr) {
 	c := e.opcode(in)
 	info := in.Mma.Info()
 	a, b := info.A, info.A+info.B
-	e.op(c.name, c.mods,
+	e.op(c,
 		e.vector(in.Results, true), e.vector(in.Args[:a], true), e.vector(in.Args[a:b], true), e.vector(in.Args[b:], true))
 }
 
@@ -162,13 +171,13 @@ func (e *emitter) warp(in *simt.Instr) {
 	c := e.opcode(in)
 	switch in.Op {
 	case simt.OpShfl:
-		e.op(c.name, c.mods, e.reg(in.Result()), e.inReg(in.Args[0]), e.value(in.Args[1]), operandInt(in.Imm), allLanes)
+		e.op(c, e.reg(in.Result()), e.inReg(in.Args[0]), e.value(in.Args[1]), operandInt(in.Imm), allLanes)
 	case simt.OpElect:
-		pair := e.operands(2)
-		pair[0], pair[1] = Operand{Kind: OpSink}, e.reg(in.Result())
-		e.op(c.name, c.mods, Operand{Kind: OpPair, Elems: pair}, allLanes)
+		pair, parts := e.group(OpPair, 2)
+		parts[0], parts[1] = Operand{Kind: OpSink}, e.reg(in.Result())
+		e.op(c, pair, allLanes)
 	default:
-		e.op(c.name, c.mods, e.reg(in.Result()), e.inReg(in.Args[0]), allLanes)
+		e.op(c, e.reg(in.Result()), e.inReg(in.Args[0]), allLanes)
 	}
 }
 
@@ -180,13 +189,13 @@ func (e *emitter) order(in *simt.Instr) {
 		if in.Imm > 0 {
 			ops = append(ops, operandInt(in.Imm))
 		}
-		e.op(c.name, c.mods, ops...)
+		e.op(c, ops...)
 	case simt.OpWarpSync:
-		e.op(c.name, c.mods, allLanes)
+		e.op(c, allLanes)
 	case simt.OpCpAsyncWait:
-		e.op(c.name, c.mods, operandInt(in.Imm))
+		e.op(c, operandInt(in.Imm))
 	default:
-		e.op(c.name, c.mods)
+		e.op(c)
 	}
 }
 
@@ -210,24 +219,21 @@ func (e *emitter) copies(cs []simt.Copy) {
 }
 
 // jump branches to a label where p holds (or, not, does not).
-func (e *emitter) jump(to string, p Operand, not, uniform bool) {
-	var mods []string
+func (e *emitter) jump(to *Symbol, p Operand, not, uniform bool) {
+	c := bra
 	if uniform {
-		mods = braUni
+		c = braUni
 	}
-	out := e.op("bra", mods, operandName(to))
+	out := e.op(c, operandName(to))
 	if p.Kind != OpNone {
-		out.Guard = p
-		out.Guard.Neg = not
+		e.setGuard(out, p, not)
 	}
 }
 
-var braUni = []string{"uni"}
-
 // setp compares two operands into a fresh predicate.
-func (e *emitter) setp(cmp string, x, y Operand) Operand {
+func (e *emitter) setp(c *Opcode, x, y Operand) Operand {
 	p := operandName(e.fresh(classPred))
-	e.op("setp", []string{cmp, "s32"}, p, x, y)
+	e.op(c, p, x, y)
 	return p
 }
 
@@ -240,7 +246,7 @@ func (e *emitter) forLoop(in *simt.Instr) {
 	start, end := e.label(), e.label()
 	enters := lo.IsConst() && hi.IsConst() && lo.Int() < hi.Int()
 	if !enters {
-		e.jump(end, e.setp("ge", e.reg(i), e.value(hi)), false, uniform)
+		e.jump(end, e.setp(setpGE, e.reg(i), e.value(hi)), false, uniform)
 	}
 	e.place(start)
 	if in.Imm == 1 {
@@ -248,8 +254,8 @@ func (e *emitter) forLoop(in *simt.Instr) {
 	}
 	e.block(in.Body)
 	e.copies(edges.Next)
-	e.op("add", []string{"s32"}, e.reg(i), e.reg(i), e.value(step))
-	e.jump(start, e.setp("lt", e.reg(i), e.value(hi)), false, uniform)
+	e.op(addS32, e.reg(i), e.reg(i), e.value(step))
+	e.jump(start, e.setp(setpLT, e.reg(i), e.value(hi)), false, uniform)
 	if !enters {
 		e.place(end)
 	}

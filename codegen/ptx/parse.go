@@ -21,7 +21,10 @@ func Parse(file string, src []byte) (m *Module, err error) {
 	if len(src) > MaxSource {
 		return nil, &Error{File: file, Msg: fmt.Sprintf("%d bytes of PTX: want at most %d", len(src), MaxSource)}
 	}
-	p := &parser{lexer: lexer{file: file, src: string(src), line: 1}}
+	p := &parser{
+		lexer:   lexer{file: file, src: string(src), line: 1},
+		symbols: map[string]*Symbol{}, opcodes: map[string]*Opcode{},
+	}
 	defer func() {
 		if r := recover(); r != nil {
 			e, ok := r.(*Error)
@@ -40,14 +43,23 @@ type parser struct {
 	nest   int
 	values int // of initialisers
 
-	loc      *Loc      // in force
-	operands []Operand // scratch: parts that are not complete yet
-	words    []string  // scratch: an instruction's words
+	loc *Loc // in force
+
+	// Names and opcodes, each once: the tree refers to none of the text, which
+	// may go.
+	symbols map[string]*Symbol
+	opcodes map[string]*Opcode
+
+	// Scratch: what is not complete yet.
+	operands []Operand
+	stmts    []Stmt
+	opcode   []byte // an instruction's words
 
 	// Chunks that small slices and nodes are cut from.
 	operandChunk []Operand
-	wordChunk    []string
+	partsChunk   [][]Operand
 	instChunk    []Instruction
+	symbolChunk  []Symbol
 }
 
 // fail ends the parse; Parse recovers it.
@@ -104,12 +116,47 @@ func (p *parser) acceptDot(name string) bool {
 	return true
 }
 
-func (p *parser) ident(what string) string {
+// ident reads a name.
+func (p *parser) ident(what string) string { return p.symbol(what).Name }
+
+// symbol reads a name.
+func (p *parser) symbol(what string) *Symbol {
 	if p.tok != tokIdent {
 		p.expected(what)
 	}
-	s := p.text
+	s := p.intern(p.text)
 	p.next()
+	return s
+}
+
+// intern gives equal text one symbol.
+func (p *parser) intern(text string) *Symbol {
+	if s, ok := p.symbols[text]; ok {
+		return s
+	}
+	s := cut(&p.symbolChunk, 256)
+	s.Name = strings.Clone(text)
+	p.symbols[s.Name] = s
+	return s
+}
+
+// cut takes one element from a chunk, which is made anew with n when used up.
+func cut[T any](chunk *[]T, n int) *T {
+	if len(*chunk) == 0 {
+		*chunk = make([]T, n)
+	}
+	t := &(*chunk)[0]
+	*chunk = (*chunk)[1:]
+	return t
+}
+
+// cutSlice takes n elements from a chunk, with no room to grow into the rest.
+func cutSlice[T any](chunk *[]T, n, least int) []T {
+	if len(*chunk) < n {
+		*chunk = make([]T, max(n, least))
+	}
+	s := (*chunk)[:n:n]
+	*chunk = (*chunk)[n:]
 	return s
 }
 
@@ -259,7 +306,7 @@ func (p *parser) sourceFile() *SourceFile {
 	if p.tok != tokString {
 		p.expected("the file's name in quotes")
 	}
-	f.Name = p.text
+	f.Name = strings.Clone(p.text)
 	p.next()
 	if p.accept(',') {
 		f.Timestamp = p.integer("timestamp", 0, 1<<62)
@@ -276,9 +323,9 @@ func (p *parser) section() *Section {
 	p.next()
 	switch p.tok {
 	case tokDot:
-		s.Name = "." + p.text
+		s.Name = p.intern("." + p.text).Name
 	case tokIdent:
-		s.Name = p.text
+		s.Name = p.intern(p.text).Name
 	default:
 		p.expected("the section's name")
 	}
@@ -290,7 +337,7 @@ func (p *parser) section() *Section {
 	if n < 0 {
 		p.fail(p.pos, "section %s without its end: want '}'", s.Name)
 	}
-	s.Text = strings.TrimSpace(p.src[p.off : p.off+n])
+	s.Text = strings.Clone(strings.TrimSpace(p.src[p.off : p.off+n]))
 	p.countLines(p.off, p.off+n)
 	p.off += n + 1
 	p.next()
@@ -298,7 +345,7 @@ func (p *parser) section() *Section {
 }
 
 func (p *parser) dwarfLine() *Section {
-	s := &Section{Pos: p.pos, Name: "@@", Text: p.text}
+	s := &Section{Pos: p.pos, Name: "@@", Text: strings.Clone(p.text)}
 	p.next()
 	return s
 }
@@ -317,7 +364,7 @@ func (p *parser) strings() []string {
 		if p.tok != tokString {
 			p.expected("text in quotes")
 		}
-		all = append(all, p.text)
+		all = append(all, strings.Clone(p.text))
 		p.next()
 		if !p.accept(',') {
 			return all

@@ -129,7 +129,7 @@ func (p *parser) attributes() []Attribute {
 		if p.tok != tokDot {
 			p.expected("an attribute such as .managed")
 		}
-		a := Attribute{Name: p.text}
+		a := Attribute{Name: p.intern(p.text).Name}
 		p.next()
 		if p.accept('(') {
 			for {
@@ -225,7 +225,7 @@ func (p *parser) initScalar() Init {
 	if p.tok == tokIdent && p.text != warpSize {
 		in := Init{Value: p.name()}
 		if p.accept('=') {
-			in.Field = in.Value.Name
+			in.Field = in.Value.Name()
 			in.Value = p.operand()
 			return in
 		}

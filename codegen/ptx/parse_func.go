@@ -1,5 +1,10 @@
 package ptx
 
+import (
+	"slices"
+	"strings"
+)
+
 // function reads `.entry` or `.func` with all that belongs to it.
 func (p *parser) function(pos Pos, linkage Linkage) *Function {
 	f := &Function{Pos: pos, Linkage: linkage, Kernel: p.text == "entry"}
@@ -51,7 +56,7 @@ func (p *parser) directives(f *Function) {
 }
 
 func (p *parser) directive() Directive {
-	d := Directive{Pos: p.pos, Name: p.text}
+	d := Directive{Pos: p.pos, Name: p.intern(p.text).Name}
 	if d.Name == "pragma" {
 		p.next()
 		d.Text = p.strings()
@@ -78,49 +83,52 @@ func (p *parser) block() *Block {
 	defer p.leave()
 	b := &Block{Pos: p.pos}
 	p.next()
+	base := len(p.stmts)
 	for p.tok != '}' {
 		if p.tok == tokEOF {
 			p.fail(b.Pos, "block without its end: want '}'")
 		}
-		p.statement(b)
+		p.statement()
 	}
+	b.Stmts = slices.Clone(p.stmts[base:])
+	p.stmts = p.stmts[:base]
 	b.End = p.pos
 	p.next()
 	return b
 }
 
-func (p *parser) statement(b *Block) {
+func (p *parser) statement() {
 	switch p.tok {
 	case tokIdent, '@':
-		p.labelOrInstruction(b)
+		p.labelOrInstruction()
 	case '{':
-		b.Stmts = append(b.Stmts, p.block())
+		p.stmts = append(p.stmts, p.block())
 	case ';':
 		p.next()
 	case tokDot:
-		p.bodyDirective(b)
+		p.bodyDirective()
 	case tokDwarf:
-		b.Stmts = append(b.Stmts, p.dwarfLine())
+		p.stmts = append(p.stmts, p.dwarfLine())
 	default:
 		p.expected("an instruction, a label, a declaration or '}'")
 	}
 }
 
-func (p *parser) bodyDirective(b *Block) {
+func (p *parser) bodyDirective() {
 	switch p.text {
 	case "loc":
 		p.loc = p.location()
-		b.Stmts = append(b.Stmts, p.loc)
+		p.stmts = append(p.stmts, p.loc)
 	case "file":
-		b.Stmts = append(b.Stmts, p.sourceFile())
+		p.stmts = append(p.stmts, p.sourceFile())
 	case "section":
-		b.Stmts = append(b.Stmts, p.section())
+		p.stmts = append(p.stmts, p.section())
 	case "pragma":
-		b.Stmts = append(b.Stmts, p.pragma())
+		p.stmts = append(p.stmts, p.pragma())
 	default:
 		pos := p.pos
 		for _, v := range p.variables(pos, p.linkage()) {
-			b.Stmts = append(b.Stmts, v)
+			p.stmts = append(p.stmts, v)
 		}
 	}
 }
@@ -155,34 +163,45 @@ func (p *parser) position() (file, line, col int32) {
 }
 
 // labelOrInstruction reads what begins with a name or a guard.
-func (p *parser) labelOrInstruction(b *Block) {
+func (p *parser) labelOrInstruction() {
 	pos := p.pos
 	if p.tok == '@' {
 		p.next()
 		guard := p.guard()
-		b.Stmts = append(b.Stmts, p.instruction(pos, guard, p.ident("an instruction")))
+		p.stmts = append(p.stmts, p.instruction(pos, guard, p.word("an instruction")))
 		return
 	}
-	name := p.text
-	p.next()
+	name := p.word("an instruction")
 	if p.tok != ':' {
-		b.Stmts = append(b.Stmts, p.instruction(pos, Operand{}, name))
+		p.stmts = append(p.stmts, p.instruction(pos, nil, name))
 		return
 	}
+	name = p.intern(name).Name
 	p.next()
 	switch {
 	case p.tok == tokDot && p.text == "callprototype":
-		b.Stmts = append(b.Stmts, p.prototype(pos, name))
+		p.stmts = append(p.stmts, p.prototype(pos, name))
 	case p.tok == tokDot && (p.text == "branchtargets" || p.text == "calltargets"):
-		b.Stmts = append(b.Stmts, p.targetList(pos, name))
+		p.stmts = append(p.stmts, p.targetList(pos, name))
 	default:
-		b.Stmts = append(b.Stmts, &Label{Pos: pos, Name: name})
+		p.stmts = append(p.stmts, &Label{Pos: pos, Name: name})
 	}
 }
 
-func (p *parser) guard() Operand {
+// word reads a name that the tree does not keep.
+func (p *parser) word(what string) string {
+	if p.tok != tokIdent {
+		p.expected(what)
+	}
+	s := p.text
+	p.next()
+	return s
+}
+
+func (p *parser) guard() *Operand {
 	neg := p.accept('!')
-	g := p.name()
+	g := &cutSlice(&p.operandChunk, 1, 256)[0]
+	*g = p.name()
 	g.Neg = neg
 	return g
 }
@@ -225,28 +244,17 @@ func (p *parser) targetList(pos Pos, name string) *TargetList {
 }
 
 // instruction reads an instruction after its first word.
-func (p *parser) instruction(pos Pos, guard Operand, first string) *Instruction {
-	if len(p.instChunk) == 0 {
-		p.instChunk = make([]Instruction, 128)
-	}
-	in := &p.instChunk[0]
-	p.instChunk = p.instChunk[1:]
+func (p *parser) instruction(pos Pos, guard *Operand, first string) *Instruction {
+	in := cut(&p.instChunk, 128)
 	in.Pos, in.Guard, in.Loc = pos, guard, p.loc
 
-	p.words = p.words[:0]
-	for p.tok == tokDot {
-		p.words = append(p.words, p.text)
-		p.next()
-	}
-	name, used := splitName(first, p.words)
-	in.Name, in.Mods = name, p.keepWords(p.words[used:])
-
+	in.Opcode = p.readOpcode(first)
 	base := len(p.operands)
 	if p.tok == '}' || p.tok == tokEOF {
 		p.expected("an operand, or ';' to end " + clip(first))
 	}
 	if p.tok != ';' {
-		call := name == "call"
+		call := in.Name == "call"
 		for {
 			p.operands = append(p.operands, p.instOperand(call))
 			if !p.accept(',') {
@@ -262,32 +270,48 @@ func (p *parser) instruction(pos Pos, guard Operand, first string) *Instruction 
 	return in
 }
 
+// readOpcode reads an instruction's dotted words.
+func (p *parser) readOpcode(first string) *Opcode {
+	p.opcode = append(p.opcode[:0], first...)
+	for p.tok == tokDot {
+		p.opcode = append(append(p.opcode, '.'), p.text...)
+		p.next()
+	}
+	if o, ok := p.opcodes[string(p.opcode)]; ok {
+		return o
+	}
+	key := string(p.opcode)
+	o := newOpcode(key)
+	p.opcodes[key] = o
+	return o
+}
+
+// newOpcode splits an opcode as the table of instructions has it.
+func newOpcode(text string) *Opcode {
+	words := strings.Split(text, ".")
+	name, used := splitName(words[0], words[1:])
+	o := &Opcode{Name: name}
+	if mods := words[1+used:]; len(mods) > 0 {
+		o.Mods = mods
+	}
+	return o
+}
+
 // keep moves the scratch operands from base on into a slice of their own.
 func (p *parser) keep(base int) []Operand {
 	n := len(p.operands) - base
 	if n == 0 {
 		return nil
 	}
-	if len(p.operandChunk) < n {
-		p.operandChunk = make([]Operand, max(256, n))
-	}
-	s := p.operandChunk[:n:n]
-	p.operandChunk = p.operandChunk[n:]
+	s := cutSlice(&p.operandChunk, n, 256)
 	copy(s, p.operands[base:])
 	p.operands = p.operands[:base]
 	return s
 }
 
-func (p *parser) keepWords(words []string) []string {
-	n := len(words)
-	if n == 0 {
-		return nil
-	}
-	if len(p.wordChunk) < n {
-		p.wordChunk = make([]string, max(256, n))
-	}
-	s := p.wordChunk[:n:n]
-	p.wordChunk = p.wordChunk[n:]
-	copy(s, words)
-	return s
+// keepParts is keep for the parts of an operand.
+func (p *parser) keepParts(base int) *[]Operand {
+	parts := cut(&p.partsChunk, 128)
+	*parts = p.keep(base)
+	return parts
 }

@@ -17,7 +17,7 @@ func (p *parser) instOperand(call bool) Operand {
 	p.next()
 	second := p.operand()
 	p.operands = append(p.operands, second)
-	return Operand{Kind: OpPair, Pos: pos, Elems: p.keep(base)}
+	return Operand{Kind: OpPair, Pos: pos, Parts: p.keepParts(base)}
 }
 
 // operand reads one operand other than a pair.
@@ -30,7 +30,7 @@ func (p *parser) operand() Operand {
 	case '[':
 		o := p.group(OpAddr, ']')
 		if p.acceptDot("unified") {
-			o.Member = "unified"
+			o.Member = unified
 		}
 		return o
 	case '!':
@@ -67,12 +67,12 @@ func (p *parser) named() Operand {
 	if o.Kind == OpSink {
 		return o
 	}
-	if p.tok == '[' && o.Member == "" {
+	if p.tok == '[' && o.Member == 0 {
 		index := p.group(OpIndex, ']')
-		if len(index.Elems) != 1 {
-			p.fail(index.Pos, "%d indices of %s: want one", len(index.Elems), clip(o.Name))
+		if n := len(index.Elems()); n != 1 {
+			p.fail(index.Pos, "%d indices of %s: want one", n, clip(o.Name()))
 		}
-		index.Name, index.Pos = o.Name, o.Pos
+		index.Symbol, index.Pos = o.Symbol, o.Pos
 		return index
 	}
 	p.offset(&o)
@@ -95,31 +95,16 @@ func (p *parser) name() Operand {
 	if p.tok == tokIdent && (p.text == "_" || p.text == warpSize) {
 		p.expected("a name")
 	}
-	o.Name = p.ident("a name")
+	o.Symbol = p.symbol("a name")
 	if p.tok == tokDot {
-		if !isMember(p.text) {
+		m, ok := parseMember(p.text)
+		if !ok {
 			p.expected("a member such as .x")
 		}
-		o.Member = Member(p.text)
+		o.Member = m
 		p.next()
 	}
 	return o
-}
-
-// isMember says whether a dotted word is a component or a video selector.
-func isMember(s string) bool {
-	if len(s) == 1 {
-		return Member(s).Component() >= 0
-	}
-	if len(s) < 2 || len(s) > 5 || s[0] != 'b' && s[0] != 'h' {
-		return false
-	}
-	for _, c := range s[1:] {
-		if c < '0' || c > '7' {
-			return false
-		}
-	}
-	return true
 }
 
 // offset reads the constants added to a name.
@@ -161,7 +146,7 @@ func (p *parser) group(kind OperandKind, end token) Operand {
 		p.expected("an operand")
 	}
 	p.next()
-	return Operand{Kind: kind, Pos: pos, Elems: p.keep(base)}
+	return Operand{Kind: kind, Pos: pos, Parts: p.keepParts(base)}
 }
 
 // immediate reads a constant expression.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -145,6 +146,37 @@ func BenchmarkParse(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkParseMemory reports the bytes that a parsed module keeps and that
+// its parse allocates, for each instruction.
+func BenchmarkParseMemory(b *testing.B) {
+	src := megabyte(b)
+	var before, parsed, kept runtime.MemStats
+	var m *Module
+	for b.Loop() {
+		m = nil
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		var err error
+		if m, err = Parse("b", src); err != nil {
+			b.Fatal(err)
+		}
+		runtime.ReadMemStats(&parsed)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&kept)
+	require.NoError(b, Resolve(m))
+	n := 0
+	for _, d := range m.Decls {
+		if f, ok := d.(*Function); ok {
+			n += len(f.Code)
+		}
+	}
+	each := func(bytes uint64) float64 { return float64(bytes) / float64(n) }
+	b.ReportMetric(each(kept.HeapAlloc-before.HeapAlloc), "B/instr")
+	b.ReportMetric(each(parsed.TotalAlloc-before.TotalAlloc), "allocated-B/instr")
+	b.ReportMetric(each(uint64(len(src))), "text-B/instr")
 }
 
 func BenchmarkLoad(b *testing.B) {

@@ -11,49 +11,61 @@ import (
 // Comments are not kept. A tree that Resolve has been through prints the same,
 // but for vector registers, which print component by component.
 func Print(w io.Writer, m *Module) error {
-	_, err := io.WriteString(w, m.String())
+	p := printer{b: make([]byte, 0, m.textSize())}
+	p.module(m)
+	_, err := w.Write(p.b)
 	return err
 }
 
 // String is the module as text.
 func (m *Module) String() string {
-	var p printer
+	p := printer{b: make([]byte, 0, m.textSize())}
 	p.module(m)
-	return p.b.String()
+	return string(p.b)
+}
+
+// textSize is about how many bytes the module's text has, rather more.
+func (m *Module) textSize() int {
+	n := 1024
+	for _, d := range m.Decls {
+		if f, ok := d.(*Function); ok && f.Body != nil {
+			n += 48 * len(f.Body.Stmts)
+		}
+	}
+	return n
 }
 
 // String is the instruction as text, without its end.
 func (in *Instruction) String() string {
 	var p printer
 	p.instruction(in)
-	return p.b.String()
+	return string(p.b)
 }
 
 // String is the operand as text.
 func (o *Operand) String() string {
 	var p printer
 	p.operand(o)
-	return p.b.String()
+	return string(p.b)
 }
 
 type printer struct {
-	b      strings.Builder
+	b      []byte
 	indent int
-	buf    [40]byte
 }
 
 func (p *printer) s(parts ...string) {
 	for _, s := range parts {
-		p.b.WriteString(s)
+		p.b = append(p.b, s...)
 	}
 }
 
-func (p *printer) n(v int64)  { p.b.Write(strconv.AppendInt(p.buf[:0], v, 10)) }
-func (p *printer) u(v uint64) { p.b.Write(strconv.AppendUint(p.buf[:0], v, 10)) }
+func (p *printer) n(v int64)  { p.b = strconv.AppendInt(p.b, v, 10) }
+func (p *printer) u(v uint64) { p.b = strconv.AppendUint(p.b, v, 10) }
 
 func (p *printer) tabs() {
 	for range p.indent {
-		p.b.WriteByte('\t')
+		p.b = append(p.b, '\t')
 	}
 }
 
@@ -405,9 +417,9 @@ func (p *printer) targetList(t *TargetList) {
 }
 
 func (p *printer) instruction(in *Instruction) {
-	if in.Guard.Kind != OpNone {
+	if in.Guard != nil {
 		p.s("@")
-		p.operand(&in.Guard)
+		p.operand(in.Guard)
 		p.s(" ")
 	}
 	p.s(in.Name)
@@ -435,26 +447,24 @@ func (p *printer) operand(o *Operand) {
 		p.immediate(o)
 	case OpAddr:
 		p.s("[")
-		p.list(o.Elems)
+		p.list(o.Elems())
 		p.s("]")
-		if o.Member != "" {
-			p.s(".", string(o.Member))
-		}
+		p.member(o.Member)
 	case OpVector:
 		p.s("{")
-		p.list(o.Elems)
+		p.list(o.Elems())
 		p.s("}")
 	case OpList:
 		p.s("(")
-		p.list(o.Elems)
+		p.list(o.Elems())
 		p.s(")")
 	case OpPair:
-		p.operand(&o.Elems[0])
+		p.operand(&o.Elems()[0])
 		p.s("|")
-		p.operand(&o.Elems[1])
+		p.operand(&o.Elems()[1])
 	case OpIndex:
-		p.s(o.Name, "[")
-		p.list(o.Elems)
+		p.s(o.Name(), "[")
+		p.list(o.Elems())
 		p.s("]")
 	case OpSink:
 		if o.Neg {
@@ -475,11 +485,15 @@ func (p *printer) named(o *Operand) {
 	if o.Minus {
 		p.s("-")
 	}
-	p.s(o.Name)
-	if o.Member != "" {
-		p.s(".", string(o.Member))
-	}
+	p.s(o.Name())
+	p.member(o.Member)
 	p.offset(o.Offset())
+}
+
+func (p *printer) member(m Member) {
+	if m != 0 {
+		p.s(".", m.String())
+	}
 }
 
 func (p *printer) offset(n int64) {
@@ -513,12 +527,10 @@ func (p *printer) immediate(o *Operand) {
 }
 
 func (p *printer) hex(prefix string, v uint64, digits int) {
-	s := strconv.AppendUint(p.buf[:0], v, 16)
 	p.s(prefix)
-	for range digits - len(s) {
-		p.s("0")
+	for i := digits - 1; i >= 0; i-- {
+		p.b = append(p.b, "0123456789ABCDEF"[v>>(4*i)&15])
 	}
-	p.s(strings.ToUpper(string(s)))
 }
 
 func (p *printer) magnitude(radix uint8, v uint64) {

@@ -10,7 +10,7 @@ import (
 // instructions and those of its registers that are mentioned, and splits
 // vector registers into their components. The error is Errors.
 func Resolve(m *Module) error {
-	r := &resolver{module: m, scopes: []scope{newScope()}}
+	r := &resolver{module: m, scopes: []scope{newScope()}, vectors: map[*Symbol][]Symbol{}}
 	for _, d := range m.Decls {
 		r.declareGlobal(d)
 	}
@@ -31,26 +31,32 @@ func Resolve(m *Module) error {
 	return r.errs.orNil()
 }
 
-// A scope binds names to *Variable, *Function, *Label, *Prototype, *TargetList
-// or, once mentioned, *register.
+// A scope binds names to symbols. A register's is bound when it is mentioned
+// first: till then its slot is unbound.
 type scope struct {
-	names  map[string]any
+	names  map[string]*Symbol
 	ranged bool // some name is a run of registers
 }
 
-func newScope() scope { return scope{names: map[string]any{}} }
+func newScope() scope { return scope{names: map[string]*Symbol{}} }
 
-// register is a binding of a name to a register's slot.
-type register struct {
-	decl *Variable
-	slot int32
-}
+// unbound is the slot of a register that was not mentioned yet.
+const unbound = -1
 
 type resolver struct {
-	module *Module
-	scopes []scope // innermost last
-	f      *Function
-	errs   Errors
+	module  *Module
+	scopes  []scope // innermost last
+	f       *Function
+	vectors map[*Symbol][]Symbol // components of registers of vectors
+	chunk   []Symbol
+	errs    Errors
+}
+
+// symbol makes a symbol.
+func (r *resolver) symbol(name string, decl any, slot int32) *Symbol {
+	s := cut(&r.chunk, 64)
+	*s = Symbol{name, decl, slot}
+	return s
 }
 
 func (r *resolver) errorf(pos Pos, format string, args ...any) {
@@ -61,7 +67,7 @@ func (r *resolver) errorf(pos Pos, format string, args ...any) {
 
 // lookup finds what a name is bound to and the scope that binds it; nil if
 // nothing does. A name such as %r7 may be bound to the run %r<n> it is of.
-func (r *resolver) lookup(name string) (any, *scope) {
+func (r *resolver) lookup(name string) (*Symbol, *scope) {
 	prefix, n := "", -2
 	for i := len(r.scopes) - 1; i >= 0; i-- {
 		s := &r.scopes[i]
@@ -74,11 +80,18 @@ func (r *resolver) lookup(name string) (any, *scope) {
 		if n == -2 {
 			prefix, n = splitNumber(name)
 		}
-		if d, ok := s.names[prefix].(*Variable); ok && n >= 0 && d.Range > 0 {
+		if d := s.names[prefix]; d != nil && n >= 0 && isRun(d) {
 			return d, s
 		}
 	}
 	return nil, nil
+}
+
+// isRun says whether a symbol is a run of registers or variables, not one of
+// them.
+func isRun(s *Symbol) bool {
+	v, ok := s.Decl.(*Variable)
+	return ok && v.Range > 0 && (s.Slot == unbound || v.Space != SpaceReg)
 }
 
 func (r *resolver) declare(pos Pos, name string, d any) {
@@ -87,19 +100,29 @@ func (r *resolver) declare(pos Pos, name string, d any) {
 		r.errorf(pos, "%s: declared before%s", clip(name), placeOf(old))
 		return
 	}
-	s.names[name] = d
-	if v, ok := d.(*Variable); ok && v.Range > 0 {
-		s.ranged = true
-	}
+	s.names[name] = r.declared(name, d)
+	s.ranged = s.ranged || isRun(s.names[name])
 }
 
-func placeOf(d any) string {
-	var pos Pos
+// declared is the symbol of a declaration.
+func (r *resolver) declared(name string, d any) *Symbol {
+	slot := int32(0)
 	switch d := d.(type) {
 	case *Variable:
+		if d.Space == SpaceReg {
+			slot = unbound
+		}
+	case *Label:
+		slot = d.PC
+	}
+	return r.symbol(name, d, slot)
+}
+
+func placeOf(s *Symbol) string {
+	var pos Pos
+	switch d := s.Decl.(type) {
+	case *Variable:
 		pos = d.Pos
-	case *register:
-		pos = d.decl.Pos
 	case *Function:
 		pos = d.Pos
 	case *Label:
@@ -117,31 +140,40 @@ func placeOf(d any) string {
 func (r *resolver) declareGlobal(d Decl) {
 	switch d := d.(type) {
 	case *Variable:
-		if old, ok := r.scopes[0].names[d.Name].(*Variable); ok {
-			if old.Linkage != Extern && d.Linkage != Extern {
+		old := r.scopes[0].names[d.Name]
+		if v, ok := declOf(old).(*Variable); ok {
+			if v.Linkage != Extern && d.Linkage != Extern {
 				r.errorf(d.Pos, "%s: declared before%s", clip(d.Name), placeOf(old))
 			}
 			if d.Linkage == Extern {
 				return
 			}
 		}
-		r.scopes[0].names[d.Name] = d
+		r.scopes[0].names[d.Name] = r.declared(d.Name, d)
 	case *Function:
-		if old, ok := r.scopes[0].names[d.Name].(*Function); ok {
-			if old.Body != nil && d.Body != nil {
+		old := r.scopes[0].names[d.Name]
+		if f, ok := declOf(old).(*Function); ok {
+			if f.Body != nil && d.Body != nil {
 				r.errorf(d.Pos, "%s: defined before%s", clip(d.Name), placeOf(old))
 			}
 			if d.Body == nil {
 				return
 			}
 		}
-		r.scopes[0].names[d.Name] = d
+		r.scopes[0].names[d.Name] = r.declared(d.Name, d)
 	case *Alias:
-		if f, ok := r.scopes[0].names[d.Name].(*Function); ok && f.Body == nil {
+		if f, ok := declOf(r.scopes[0].names[d.Name]).(*Function); ok && f.Body == nil {
 			delete(r.scopes[0].names, d.Name) // it is declared, and here defined
 		}
 		r.declare(d.Pos, d.Name, d)
 	}
+}
+
+func declOf(s *Symbol) any {
+	if s == nil {
+		return nil
+	}
+	return s.Decl
 }
 
 func (r *resolver) init(in *Init) {
@@ -228,8 +260,8 @@ func (r *resolver) variable(v *Variable) {
 }
 
 func (r *resolver) instruction(in *Instruction) {
-	if in.Guard.Kind != OpNone {
-		r.operand(&in.Guard)
+	if in.Guard != nil {
+		r.operand(in.Guard)
 	}
 	for i := range in.Operands {
 		r.operand(&in.Operands[i])
@@ -237,101 +269,124 @@ func (r *resolver) instruction(in *Instruction) {
 }
 
 func (r *resolver) operand(o *Operand) {
-	for i := range o.Elems {
-		r.operand(&o.Elems[i])
+	elems := o.Elems()
+	for i := range elems {
+		r.operand(&elems[i])
 	}
 	switch o.Kind {
 	case OpName:
 		r.name(o)
 	case OpIndex:
-		d, _ := r.lookup(o.Name)
-		v, ok := d.(*Variable)
+		s, _ := r.lookup(o.Name())
+		v, ok := declOf(s).(*Variable)
 		if !ok || v.Space == SpaceReg {
-			r.errorf(o.Pos, "%s: want a variable before an index", clip(o.Name))
+			r.errorf(o.Pos, "%s: want a variable before an index", clip(o.Name()))
 			return
 		}
-		o.Decl = v
+		o.Symbol = r.as(o.Name(), s)
 	}
+}
+
+// as is a symbol under the name it was found by: one of a run has its own.
+func (r *resolver) as(name string, s *Symbol) *Symbol {
+	if s.Name == name {
+		return s
+	}
+	return r.symbol(name, s.Decl, s.Slot)
 }
 
 // name binds an OpName.
 func (r *resolver) name(o *Operand) {
-	d, s := r.lookup(o.Name)
-	switch d := d.(type) {
-	case *register:
-		o.Kind, o.Slot, o.Decl = OpReg, d.slot, d.decl
-		r.component(o, d.decl)
+	s, at := r.lookup(o.Name())
+	switch d := declOf(s).(type) {
 	case *Variable:
 		if d.Space == SpaceReg {
-			r.register(o, d, s)
+			r.register(o, s, at)
 			return
 		}
-		o.Kind, o.Decl = OpSymbol, d
+		o.Kind = OpSymbol
 	case *Function:
-		o.Kind, o.Decl = OpFunc, d
+		o.Kind = OpFunc
 	case *Alias:
-		f, _ := r.lookup(d.Target)
-		if f, ok := f.(*Function); ok {
-			o.Kind, o.Decl = OpFunc, f
-		}
-	case *Label:
-		o.Kind, o.Decl, o.Slot = OpLabel, d, d.PC
-	case *TargetList:
-		o.Kind, o.Decl = OpTargets, d
-	case *Prototype:
-		o.Kind, o.Decl = OpProto, d
-	default:
-		if e, ok := lookupSpecial(o.Name, o.Member); ok {
-			o.Kind, o.Slot = OpSpecial, int32(e.which)
+		s, _ = r.lookup(d.Target)
+		if _, ok := declOf(s).(*Function); !ok {
 			return
 		}
-		r.errorf(o.Pos, "%s: not declared", clip(o.Name))
+		o.Kind = OpFunc
+	case *Label:
+		o.Kind = OpLabel
+	case *TargetList:
+		o.Kind = OpTargets
+	case *Prototype:
+		o.Kind = OpProto
+	default:
+		e, ok := lookupSpecial(o.Name(), o.Member)
+		if !ok {
+			r.errorf(o.Pos, "%s: not declared", clip(o.Name()))
+			return
+		}
+		o.Kind, s = OpSpecial, e.symbol
 	}
+	o.Symbol = r.as(o.Name(), s)
 }
 
-// register binds an operand to a register mentioned for the first time.
-func (r *resolver) register(o *Operand, d *Variable, s *scope) {
-	if d.Range > 0 {
-		if _, n := splitNumber(o.Name); o.Name == d.Name || n >= d.Range {
-			r.errorf(o.Pos, "register %s: want %s0 to %s%d", clip(o.Name), clip(d.Name), clip(d.Name), d.Range-1)
-			return
+// register binds an operand to a register, which may be mentioned for the
+// first time.
+func (r *resolver) register(o *Operand, s *Symbol, at *scope) {
+	d := s.Decl.(*Variable)
+	if s.Slot == unbound {
+		if d.Range > 0 {
+			if _, n := splitNumber(o.Name()); o.Name() == d.Name || n >= d.Range {
+				r.errorf(o.Pos, "register %s: want %s0 to %s%d", clip(o.Name()), clip(d.Name), clip(d.Name), d.Range-1)
+				return
+			}
 		}
+		s = r.mention(o.Name(), d)
+		at.names[o.Name()] = s
 	}
-	reg := &register{d, int32(len(r.f.Registers))}
-	s.names[o.Name] = reg
-	if d.Vector == 0 {
-		r.f.Registers = append(r.f.Registers, Register{o.Name, d.Type})
-	}
-	for c := range d.Vector {
-		r.f.Registers = append(r.f.Registers, Register{o.Name + "." + "xyzwabcd"[c:c+1], d.Type})
-	}
-	o.Kind, o.Slot, o.Decl = OpReg, reg.slot, d
+	o.Kind, o.Symbol = OpReg, s
 	r.component(o, d)
+}
+
+// mention gives a register its slots.
+func (r *resolver) mention(name string, d *Variable) *Symbol {
+	s := r.symbol(name, d, int32(len(r.f.Registers)))
+	if d.Vector == 0 {
+		r.f.Registers = append(r.f.Registers, Register{name, d.Type})
+		return s
+	}
+	parts := make([]Symbol, d.Vector)
+	for c := range parts {
+		parts[c] = Symbol{name, d, s.Slot + int32(c)}
+		r.f.Registers = append(r.f.Registers, Register{name + "." + "xyzwabcd"[c:c+1], d.Type})
+	}
+	r.vectors[s] = parts
+	return s
 }
 
 // component picks a vector register's component, or turns the whole into an
 // OpVector.
 func (r *resolver) component(o *Operand, d *Variable) {
-	if c := o.Member.Component(); c >= 0 && d.Vector > 0 {
-		if c >= d.Vector {
-			r.errorf(o.Pos, "%s.%s: the register has %d components", clip(o.Name), o.Member, d.Vector)
-			return
-		}
-		o.Slot += int32(c)
-		return
-	}
 	if d.Vector == 0 {
 		return
 	}
-	whole := *o
-	o.Kind, o.Elems, o.Name, o.Decl = OpVector, make([]Operand, d.Vector), "", nil
-	for c := range o.Elems {
-		o.Elems[c] = Operand{Kind: OpReg, Pos: o.Pos, Name: whole.Name, Slot: whole.Slot + int32(c), Decl: d}
+	parts := r.vectors[o.Symbol]
+	if c := o.Member.Component(); c >= 0 {
+		if c >= d.Vector {
+			r.errorf(o.Pos, "%s.%s: the register has %d components", clip(o.Name()), o.Member, d.Vector)
+			return
+		}
+		o.Symbol = &parts[c]
+		return
+	}
+	elems := make([]Operand, d.Vector)
+	for c := range elems {
+		elems[c] = Operand{Kind: OpReg, Pos: o.Pos, Symbol: &parts[c]}
 		if c < 4 {
-			o.Elems[c].Member = Member("xyzw"[c : c+1])
+			elems[c].Member = Member(1 + c)
 		}
 	}
-	o.Slot = 0
+	o.Kind, o.Symbol, o.Parts = OpVector, nil, &elems
 }
 
 // splitNumber cuts a name before its last digits; n is -1 if it has none, or

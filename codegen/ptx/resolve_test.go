@@ -55,18 +55,18 @@ func TestResolveScopes(t *testing.T) {
 	mov.f32 v.y, 0f00000000;
 	ld.global.v2.f32 v, [p+8];
 	L: ret;`))
-	slot := func(pc, operand int) int32 { return f.Code[pc].Operands[operand].Slot }
+	slot := func(pc, operand int) int32 { return f.Code[pc].Operands[operand].Slot() }
 	require.Equal(t, Special(slot(0, 1)), TidY)
 	require.NotEqual(t, slot(0, 0), slot(1, 0), "the inner %r1 is another register")
 	require.Equal(t, slot(0, 0), slot(3, 0))
 	require.EqualValues(t, 3, slot(2, 0), "the inner L")
 	whole := f.Code[5].Operands[0]
 	require.Equal(t, OpVector, whole.Kind)
-	require.Equal(t, slot(4, 0), whole.Elems[1].Slot)
+	require.Equal(t, slot(4, 0), whole.Elems()[1].Slot())
 	require.Equal(t, "{v.x, v.y}", whole.String())
-	require.Equal(t, "v.y", f.Registers[whole.Elems[1].Slot].Name)
-	require.Equal(t, OpSymbol, f.Code[5].Operands[1].Elems[0].Kind)
-	require.EqualValues(t, 8, f.Code[5].Operands[1].Elems[0].Offset())
+	require.Equal(t, "v.y", f.Registers[whole.Elems()[1].Slot()].Name)
+	require.Equal(t, OpSymbol, f.Code[5].Operands[1].Elems()[0].Kind)
+	require.EqualValues(t, 8, f.Code[5].Operands[1].Elems()[0].Offset())
 }
 
 func TestResolveErrors(t *testing.T) {

@@ -95,7 +95,7 @@ func (w *word) sampled(f *Spec) bool {
 // with is an instruction of a form with some modifiers and random operands.
 func (s *sampler) with(f *Spec, mods []string, v Version, t Target) string {
 	s.has128 = has128(v, t)
-	in := &Instruction{Name: f.Name, Mods: mods}
+	in := &Instruction{Opcode: &Opcode{f.Name, mods}}
 	r := newReading(in, v, t)
 	s.callee = map[string]string{"callee tail?": "none", "callee list tail?": "takes", "list callee tail?": "gives", "list callee list tail?": "both"}[f.Operands]
 	s.vec, s.acc, s.coords, s.offsets, s.typ = r.vec, r.acc, r.coords, r.offsets, r.types

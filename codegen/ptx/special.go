@@ -136,13 +136,15 @@ var specials = []special{
 type specialEntry struct {
 	which   Special
 	special *special
+	symbol  *Symbol // what an operand of it has
 }
 
 var specialByName, specialNames = func() (map[string]specialEntry, [numSpecial]string) {
 	m := map[string]specialEntry{}
 	var names [numSpecial]string
 	add := func(name string, which Special, s *special) {
-		m[name] = specialEntry{which, s}
+		bare, _, _ := strings.Cut(name, ".")
+		m[name] = specialEntry{which, s, &Symbol{Name: bare, Slot: int32(which)}}
 		names[which] = name
 	}
 	for i := range specials {
@@ -184,8 +186,8 @@ func lookupSpecial(name string, m Member) (specialEntry, bool) {
 	if !strings.HasPrefix(name, "%") {
 		return specialEntry{}, false
 	}
-	if m != "" {
-		name += "." + string(m)
+	if m != 0 {
+		name += "." + m.String()
 	}
 	e, ok := specialByName[name]
 	return e, ok
