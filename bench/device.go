@@ -39,8 +39,9 @@ type Device interface {
 	Read(b Buffer, offset int64, data []byte) error
 
 	// Launch runs a kernel to its end. A fault of the kernel is in the report
-	// and no error; an error means that the launch could not be made, or that
-	// ctx ended.
+	// and no error. A *KernelError says that the kernel ended the launch itself;
+	// the report beside it holds what came before. Any other error means that
+	// the launch could not be made, or that ctx ended.
 	Launch(ctx context.Context, m *Module, kernel string, l Launch) (*Report, error)
 
 	// Close frees everything.
@@ -89,13 +90,11 @@ func (m *Module) kernelNames() string {
 
 // Kernel is a kernel's interface.
 type Kernel struct {
-	Name         string
-	Params       []Param
-	SharedBytes  int64     // static
-	MaxThreads   [3]uint32 // .maxntid, zero where not given
-	ReqThreads   [3]uint32 // .reqntid, zero where not given
-	ReqCluster   [3]uint32 // .reqnctapercluster, zero where not given
-	DynamicStart int64     // where dynamic shared memory begins, in bytes after the static
+	Name       string
+	Params     []Param
+	MaxThreads [3]uint32 // .maxntid, zero where not given
+	ReqThreads [3]uint32 // .reqntid, zero where not given
+	ReqCluster [3]uint32 // .reqnctapercluster, zero where not given
 }
 
 // Param is a kernel's parameter: where it lies among the parameters' bytes.

@@ -62,6 +62,30 @@ type Site struct {
 	PTX    string    `json:"ptx,omitempty"`    // the instruction
 }
 
+// KernelError says that a kernel ended its launch itself, and why: a trap, a
+// failed assertion, a jump to nowhere.
+type KernelError struct {
+	File    string `json:"file"` // the PTX
+	Kernel  string `json:"kernel"`
+	Site           // the thread
+	Message string `json:"message"`
+}
+
+func (e *KernelError) Error() string {
+	return fmt.Sprintf("%s:%d: kernel %s, block %v, thread %v: %s", e.File, e.Line, e.Kernel, e.Block, e.Thread, e.Message)
+}
+
+// InternalError is a bug of kgen: a device panicked.
+type InternalError struct {
+	Where string // "kernel k of k.ptx, block [0 0 0], line 12"
+	Cause error
+	Stack []byte
+}
+
+func (e *InternalError) Error() string { return fmt.Sprintf("bug in kgen: %s: %v", e.Where, e.Cause) }
+
+func (e *InternalError) Unwrap() error { return e.Cause }
+
 // Fault is one reported misdeed. Faults of the same class, instruction and
 // other instruction are one report, with Count.
 type Fault struct {

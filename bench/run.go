@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,6 +35,7 @@ type Result struct {
 	Counters     Counters       `json:"counters"`                // over all launches
 	Provenance   Provenance     `json:"provenance"`              // of the counters
 	Printed      string         `json:"printed,omitempty"`
+	Failure      *KernelError   `json:"failure,omitempty"` // why the kernel ended the last launch itself; then no buffer is compared
 }
 
 // BufferResult compares a buffer with what it should hold.
@@ -52,7 +54,7 @@ type BufferResult struct {
 func RunCase(ctx context.Context, dev Device, c *Case, opt RunOptions) (*Result, error) {
 	m, err := dev.Load(ctx, c.PTXFile, c.PTX)
 	if err != nil {
-		return nil, &InputError{err}
+		return nil, loadError(err)
 	}
 	r := &caseRun{ctx: ctx, dev: dev, c: c, opt: opt, module: m}
 	defer func() {
@@ -74,6 +76,15 @@ func RunCase(ctx context.Context, dev Device, c *Case, opt RunOptions) (*Result,
 		return nil, err
 	}
 	return r.finish(), nil
+}
+
+// loadError is why a module was not loaded: its fault, unless the device's.
+func loadError(err error) error {
+	var bug *InternalError
+	if errors.As(err, &bug) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return &InputError{err}
 }
 
 type caseRun struct {
@@ -167,12 +178,15 @@ func (r *caseRun) launch() error {
 			Grid: l.Grid, Block: l.Block, Cluster: l.Cluster, SharedBytes: l.SharedBytes,
 			Args: r.args(l), Blocks: r.opt.Blocks,
 		})
-		if err != nil {
+		if err != nil && !errors.As(err, &r.result.Failure) {
 			return err // which names the kernel
 		}
 		r.result.Faults = append(r.result.Faults, report.Faults...)
 		r.result.Counters.Add(&report.Counters)
 		r.result.Printed += report.Printed
+		if r.result.Failure != nil {
+			break
+		}
 	}
 	r.result.Kernel = strings.Join(names, ", ")
 	return nil
@@ -189,6 +203,9 @@ func (r *caseRun) args(l *CaseLaunch) []Arg {
 }
 
 func (r *caseRun) compare() error {
+	if r.result.Failure != nil {
+		return nil
+	}
 	if r.opt.Dump != "" {
 		if err := os.MkdirAll(r.opt.Dump, 0o777); err != nil {
 			return err
@@ -263,7 +280,7 @@ func (r *caseRun) finish() *Result {
 	if res.Faults == nil {
 		res.Faults = []Fault{}
 	}
-	res.OK = len(res.Faults) == 0
+	res.OK = len(res.Faults) == 0 && res.Failure == nil
 	res.MissingFault = r.c.Fault
 	for i := range res.Faults {
 		f := &res.Faults[i]

@@ -13,6 +13,7 @@ type block struct {
 	wk *worker
 
 	order int64 // in the launch's order of blocks
+	steps int64 // taken since the block last gave its turn away
 	ctas  []*cta
 	warps []*warp // of all of them
 	ended int     // warps that have finished
@@ -88,6 +89,13 @@ func (b *block) run() outcome {
 				}
 				b.race.flush()
 			}
+			if b.steps >= b.l.maxSteps {
+				if !b.mayShare() {
+					return blockTurn
+				}
+				b.endless(b.steps)
+				return b.fatal()
+			}
 			w := b.warps[b.sequence[b.at]]
 			if !b.within {
 				if !w.ready() {
@@ -97,14 +105,14 @@ func (b *block) run() outcome {
 				w.begin()
 			}
 			b.within = false
-			switch w.slice() {
+			switch b.slice(w) {
 			case stopTurn:
 				b.within = true
 				return blockTurn
 			case stopAbort:
 				return blockAbort
 			case stopFatal:
-				return blockFatal
+				return b.fatal()
 			case stopYield:
 				b.polls++
 			}
@@ -166,11 +174,25 @@ func (b *block) finish() outcome {
 		return blockTurn
 	}
 	b.checkLifetimes()
+	r.settle()
+	return blockDone
+}
+
+// fatal ends the launch for what the block did, which has its turn.
+func (b *block) fatal() outcome {
+	if b.race != nil {
+		b.race.settle()
+	}
+	return blockFatal
+}
+
+// settle decides about what the block held back, and compares its accesses
+// with those of others.
+func (r *raceState) settle() {
 	r.settleHeld()
-	b.l.across.held = append(b.l.across.held, r.held...)
+	r.b.l.across.held = append(r.b.l.across.held, r.held...)
 	r.held = r.held[:0]
 	r.flush()
-	return blockDone
 }
 
 // maxIdle is how many rounds of polling alone a block gets in a row.
@@ -195,7 +217,7 @@ func (w *warp) begin() {
 	if w.b.l.dev.opt.Schedule == Shuffle {
 		share = int64(1 + w.b.pick.below(200))
 	}
-	w.limit = min(w.executed+share, w.b.l.maxInstructions)
+	w.limit = w.executed + min(share, max(w.b.l.maxSteps-w.b.steps, 0))
 }
 
 // slice runs a warp until it blocks, ends, or has had its share.
@@ -211,10 +233,6 @@ func (w *warp) slice() stop {
 		switch w.stop {
 		case stopPath:
 		case stopLimit:
-			if w.executed >= w.b.l.maxInstructions {
-				w.fault(bench.Deadlock, &w.code[w.pc], firstLane(w.mask), "the warp has executed %d instructions and does not end", w.executed)
-				return stopFatal
-			}
 			if w.b.l.abort.Load() {
 				return stopAbort
 			}

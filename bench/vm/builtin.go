@@ -15,10 +15,11 @@ var builtins = map[string]builtin{
 }
 
 func callBuiltin(w *warp, in *inst) {
-	m := w.condition(in)
-	w.pc++
-	if m != 0 {
+	if m := w.condition(in); m != 0 {
 		in.call.builtin(w, in, m)
+	}
+	if w.stop == running {
+		w.pc++
 	}
 }
 
@@ -154,7 +155,6 @@ func (w *warp) format(format string, args uint64, lane int) string {
 // the launch.
 func assertFail(w *warp, in *inst, lanes uint32) {
 	lane := firstLane(lanes)
-	w.b.l.trap(fmt.Errorf("kernel %s: %s:%d: assertion `%s` failed in block %v, thread %v", w.b.l.prog.name,
-		w.text(w.argument(in, 1, lane)), uint32(w.argument(in, 2, lane)), w.text(w.argument(in, 0, lane)), w.cta.id, w.b.l.threadID(w.number*warpSize+lane)))
-	w.stop = stopAbort
+	w.fail(in, lane, "assertion %q failed at %s:%d",
+		w.text(w.argument(in, 0, lane)), w.text(w.argument(in, 1, lane)), uint32(w.argument(in, 2, lane)))
 }

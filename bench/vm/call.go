@@ -1,8 +1,6 @@
 package vm
 
 import (
-	"fmt"
-
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/ptx"
 )
@@ -129,8 +127,7 @@ func call(w *warp, in *inst) {
 		}
 		n := target>>4 - 1
 		if target&15 != 0 || n >= uint64(len(k.table)) || k.table[n].fn.Kernel || !fits(k.table[n], site) {
-			w.b.l.trap(fmt.Errorf("kernel %s: line %d: call of address %#x, which is no function of this kind", w.b.l.prog.name, w.source(in).Pos.Line, target))
-			w.stop = stopAbort
+			w.fail(in, firstLane(m), "call of address %#x: no function with these parameters begins there", target)
 			return
 		}
 		p = k.table[n]

@@ -1,11 +1,6 @@
 package vm
 
-import (
-	"fmt"
-	"math/bits"
-
-	"github.com/kgen-dev/kgen/codegen/ptx"
-)
+import "github.com/kgen-dev/kgen/codegen/ptx"
 
 func init() {
 	decoders["bra"] = (*decoder).bra
@@ -126,14 +121,15 @@ func branchIndexed(w *warp, in *inst) {
 		w.checkAddress(in, in.uses[0], m)
 	}
 	j := in.jump
+	for l := m; l != 0; l &= l - 1 {
+		if i := firstLane(l); int(idx[i]) >= len(j.targets) {
+			w.fail(in, i, "brx.idx with index %d: the list has %d targets", idx[i], len(j.targets))
+			return
+		}
+	}
 	parts := 0
 	for m != 0 {
 		i := idx[firstLane(m)]
-		if int(i) >= len(j.targets) {
-			w.b.l.trap(fmt.Errorf("kernel %s: line %d: brx.idx with index %d of %d targets", w.b.l.prog.name, w.source(in).Pos.Line, i, len(j.targets)))
-			w.stop = stopAbort
-			return
-		}
 		var same uint32
 		for l := m; l != 0; l &= l - 1 {
 			if lane := firstLane(l); idx[lane] == i {
@@ -190,15 +186,12 @@ func ret(w *warp, in *inst) {
 	}
 }
 
-// trap ends the launch.
+// trap is the kernel giving up.
 func trap(w *warp, in *inst) {
 	m := w.condition(in)
 	if m == 0 {
 		w.pc++
 		return
 	}
-	src := w.source(in)
-	w.b.l.trap(fmt.Errorf("kernel %s: trap at line %d, block %v, thread %v", w.b.l.prog.name, src.Pos.Line, w.cta.id,
-		w.b.l.threadID(w.number*warpSize+bits.TrailingZeros32(m))))
-	w.stop = stopAbort
+	w.fail(in, firstLane(m), "trap")
 }

@@ -92,7 +92,7 @@ func (b *block) start(order int64) {
 		clear(c.remote)
 	}
 	b.cluster.reset(len(b.warps))
-	b.turn, b.polled, b.idle, b.ended = false, false, 0, 0
+	b.turn, b.polled, b.idle, b.ended, b.steps = false, false, 0, 0, l.startSteps()
 	b.printed.Reset()
 	b.was = stuckState{}
 	clear(b.mbarriers)

@@ -38,7 +38,7 @@ func FuzzPTX(f *testing.F) {
 // runAnything loads a module and launches each kernel once, small.
 func runAnything(t *testing.T, src []byte, opt vm.Options) {
 	t.Helper()
-	opt.MaxInstructions, opt.MaxMemory = 1<<12, 1<<24
+	opt.MaxSteps, opt.MaxMemory = 1<<12, 1<<24
 	dev, err := vm.New(opt)
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package vm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -33,25 +34,28 @@ type launch struct {
 	ctas     int  // blocks of a cluster
 	explicit bool // the launch or the kernel says how large clusters are
 
-	threads         int
-	sharedSize      int64
-	dynamicSize     int64
-	params          []byte
-	paramAlloc      *allocation
-	maxInstructions int64
-	abort           atomic.Bool
+	threads     int
+	sharedSize  int64
+	dynamicSize int64
+	maxSteps    int64
+	params      []byte
+	paramAlloc  *allocation
+	abort       atomic.Bool
 
 	mu       sync.Mutex
 	changed  sync.Cond
 	next     int64 // the first block that is not resident yet
+	first    int64 // all before it have started
 	ring     []int64
 	at       int // the ring's block that has the turn
 	resident map[int64]*resident
 	most     int // materialised blocks
 	live     int // of them now
 	version  int64
-	idle     int  // turns in a row that changed nothing
-	doomed   bool // blocks wait for one another and none can go on
+	idle     int   // turns in a row that changed nothing
+	doomed   bool  // blocks wait for one another and none can go on
+	steps    int64 // taken by blocks up to the last time the turn went on
+	done     int64 // blocks that have ended
 
 	// Where blocks work on copies of global memory: it, and what its pages held
 	// at the start, once blocks have written to them. A block that has not yet
@@ -73,7 +77,9 @@ type resident struct {
 	faults *faultList
 
 	printed string
+	steps   int64 // of a block that is done, since it last gave its turn away
 	stuckAt int64 // the version at which the block could do nothing by itself; 0 is none
+	gaveWay bool  // it has given its turn away, and stands where it stood then
 }
 
 type residentState uint8
@@ -85,8 +91,9 @@ const (
 	isDone
 )
 
-// Launch runs a kernel to its end.
-func (d *Device) Launch(ctx context.Context, m *bench.Module, name string, spec bench.Launch) (*bench.Report, error) {
+// Launch runs a kernel to its end. What it refuses to run (an instruction that
+// it does not know, too many of them) is a *ptx.Error.
+func (d *Device) Launch(ctx context.Context, m *bench.Module, name string, spec bench.Launch) (report *bench.Report, err error) {
 	mod, ok := d.modules[m.ID]
 	if !ok {
 		return nil, fmt.Errorf("module %d: not loaded", m.ID)
@@ -94,8 +101,16 @@ func (d *Device) Launch(ctx context.Context, m *bench.Module, name string, spec 
 	if _, err := m.Kernel(name); err != nil {
 		return nil, err
 	}
-	l := &launch{dev: d, mod: mod, kern: mod.kernels[name], checks: d.opt.Checks.effective(), maxInstructions: d.opt.MaxInstructions}
-	l.prog = l.kern.prog
+	defer func() {
+		if cause := recover(); cause != nil {
+			report, err = nil, internalError("launching kernel "+name+" of "+mod.src.File, cause)
+		}
+	}()
+	kern, err := mod.kernel(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	l := &launch{dev: d, mod: mod, kern: kern, prog: kern.prog, checks: d.opt.Checks.effective(), maxSteps: d.opt.MaxSteps}
 	l.changed.L = &l.mu
 	if err := l.prepare(spec); err != nil {
 		return nil, fmt.Errorf("kernel %s: %w", name, err)
@@ -225,14 +240,15 @@ func (l *launch) run(ctx context.Context) (*bench.Report, error) {
 	for _, w := range all {
 		l.counters.merge(w)
 	}
-	if l.err != nil {
+	var failed *bench.KernelError
+	if l.err != nil && !errors.As(l.err, &failed) {
 		return nil, l.err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	l.settleGlobal()
-	return &bench.Report{Faults: l.faults.list, Counters: l.counters.result(), Printed: l.printed}, nil
+	return &bench.Report{Faults: l.faults.list, Counters: l.counters.result(), Printed: l.printed}, l.err
 }
 
 // maxBlockBytes is about how much memory all the blocks that run may take.
@@ -285,51 +301,85 @@ func (l *launch) take(wk *worker) *block {
 			return l.start(wk, l.ring[l.at])
 		}
 		if l.live < l.most {
-			for _, order := range l.ring {
-				if l.resident[order].state == notStarted {
-					return l.start(wk, order)
-				}
+			if order, ok := l.unstarted(); ok {
+				return l.start(wk, order)
 			}
 		}
 		l.changed.Wait()
 	}
 }
 
+// unstarted is the first resident block that has not started.
+func (l *launch) unstarted() (order int64, ok bool) {
+	for ; l.first < l.next; l.first++ {
+		if r := l.resident[l.first]; r != nil && r.state == notStarted {
+			return l.first, true
+		}
+	}
+	return 0, false
+}
+
 func (l *launch) start(wk *worker, order int64) *block {
 	r := l.resident[order]
 	r.state = isRunning
 	l.live++
-	l.mu.Unlock()
-	b := wk.newBlock(order)
-	l.mu.Lock()
-	r.b = b
-	return b
+	func() {
+		l.mu.Unlock()
+		defer l.mu.Lock()
+		r.b = wk.newBlock(order)
+	}()
+	return r.b
 }
 
 // give takes a block back that has stopped running.
 func (l *launch) give(b *block, why outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.abort.Load() {
+		return
+	}
 	r := l.resident[b.order]
 	switch why {
 	case blockFatal:
-		l.faults.merge(&b.faults)
-		l.abort.Store(true)
+		l.end(b)
 	case blockAbort:
 		l.abort.Store(true)
 	case blockDone:
 		faults := b.faults
-		r.state, r.faults, r.printed, r.b = isDone, &faults, b.printed.String(), nil
+		r.state, r.faults, r.printed, r.steps, r.b = isDone, &faults, b.printed.String(), b.steps, nil
 		l.live--
 		l.retire()
 	case blockTurn:
 		r.state = isParked
 	case blockSpins:
-		r.state = isParked
-		b.turn = false
-		l.pass()
+		r.state, r.gaveWay = isParked, true
+		l.pass(b)
 	}
 	l.changed.Broadcast()
+}
+
+// end ends the launch for what a block that has the turn did. What is reported
+// is what blocks did in the order of turns, so that it does not depend on how
+// far others have come meanwhile.
+func (l *launch) end(b *block) {
+	for _, order := range l.ring {
+		if r := l.resident[order]; r.gaveWay && r.b != nil && r.b != b {
+			l.faults.merge(&r.b.faults)
+			l.print(r.b.printed.String())
+		}
+	}
+	l.faults.merge(&b.faults)
+	l.print(b.printed.String())
+	l.abort.Store(true)
+}
+
+// maxLaunchPrinted bounds what a launch may print.
+const maxLaunchPrinted = 1 << 20
+
+func (l *launch) print(text string) {
+	if len(l.printed) < maxLaunchPrinted {
+		l.printed += text
+	}
 }
 
 // retire takes the blocks that are done out of the ring, from the one that has
@@ -342,9 +392,9 @@ func (l *launch) retire() {
 			return
 		}
 		l.faults.merge(r.faults)
-		if len(l.printed) < 1<<20 {
-			l.printed += r.printed
-		}
+		l.print(r.printed)
+		l.steps += r.steps
+		l.done++
 		delete(l.resident, order)
 		if l.at == 0 {
 			l.ring = l.ring[1:]
@@ -359,11 +409,22 @@ func (l *launch) retire() {
 		}
 		l.version++
 		l.idle = 0
+		if l.steps > l.maxSteps && len(l.ring) > 0 {
+			l.tooMany(order)
+			return
+		}
 	}
 }
 
 // pass hands the turn on.
-func (l *launch) pass() {
+func (l *launch) pass(b *block) {
+	l.steps += b.steps
+	b.turn, b.steps = false, 0
+	if l.steps > l.maxSteps {
+		b.endless(l.steps)
+		l.end(b)
+		return
+	}
 	l.at = (l.at + 1) % len(l.ring)
 	l.idle++
 	l.retire()
@@ -413,19 +474,10 @@ func (b *block) touched() {
 	b.idle = 0
 }
 
-// trap ends the launch with an error.
-func (l *launch) trap(err error) {
-	l.mu.Lock()
-	if l.err == nil {
-		l.err = err
-	}
-	l.mu.Unlock()
-	l.abort.Store(true)
-}
-
 // worker runs blocks, one at a time.
 type worker struct {
 	l       *launch
+	b       *block // that runs
 	tallies map[*program]*tally
 	free    []*block
 	counts  counts
@@ -436,11 +488,16 @@ func newWorker(l *launch) *worker {
 }
 
 func (wk *worker) loop() {
-	for b := wk.l.take(wk); b != nil; b = wk.l.take(wk) {
-		why := b.run()
-		if why == blockDone {
-			wk.collect(b)
+	defer func() {
+		if cause := recover(); cause != nil {
+			wk.l.broken(wk.b, cause)
 		}
-		wk.l.give(b, why)
+	}()
+	for wk.b = wk.l.take(wk); wk.b != nil; wk.b = wk.l.take(wk) {
+		why := wk.b.run()
+		if why == blockDone {
+			wk.collect(wk.b)
+		}
+		wk.l.give(wk.b, why)
 	}
 }

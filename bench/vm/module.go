@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -19,9 +20,15 @@ type module struct {
 	files   map[int32]string
 	globals map[*ptx.Variable]*allocation
 	byName  map[string]*ptx.Variable
-	kernels map[string]*kernel
+	entries map[string]*ptx.Function
+	kernels map[string]*kernel       // those launched so far
 	funcs   map[string]*ptx.Function // defined ones
+	decoded int                      // instructions, with those of functions once for each kernel
 }
+
+// maxDecoded bounds the instructions that are decoded for a module's launches:
+// measured, each takes up to 2 KB meanwhile.
+const maxDecoded = 1 << 19
 
 // kernel is an entry point with all it calls, decoded.
 type kernel struct {
@@ -46,12 +53,12 @@ type kernel struct {
 	explicitCluster bool
 }
 
-// loadModule places a module's variables and decodes its kernels.
+// loadModule places a module's variables and lists its kernels.
 func loadModule(d *Device, tree *ptx.Module, gpu *target.GPU) (*module, error) {
 	m := &module{
 		dev: d, src: tree, gpu: gpu,
 		files: map[int32]string{}, globals: map[*ptx.Variable]*allocation{}, byName: map[string]*ptx.Variable{},
-		kernels: map[string]*kernel{}, funcs: map[string]*ptx.Function{},
+		entries: map[string]*ptx.Function{}, kernels: map[string]*kernel{}, funcs: map[string]*ptx.Function{},
 	}
 	if err := m.load(); err != nil {
 		m.free()
@@ -94,12 +101,8 @@ func (m *module) load() error {
 		if !ok || !f.Kernel || f.Body == nil {
 			continue
 		}
-		k, err := m.kernel(f)
-		if err != nil {
-			return err
-		}
-		m.kernels[f.Name] = k
-		m.info.Kernels = append(m.info.Kernels, k.info())
+		m.entries[f.Name] = f
+		m.info.Kernels = append(m.info.Kernels, describeKernel(f))
 	}
 	return nil
 }
@@ -245,10 +248,30 @@ func boolInt(b bool) int64 {
 	return 0
 }
 
-// kernel decodes an entry point and every function it may call.
-func (m *module) kernel(f *ptx.Function) (*kernel, error) {
+// kernel is an entry point with every function it may call, decoded.
+func (m *module) kernel(ctx context.Context, name string) (*kernel, error) {
+	if k := m.kernels[name]; k != nil {
+		return k, nil
+	}
+	k, err := m.decode(ctx, m.entries[name])
+	if err != nil {
+		return nil, err
+	}
+	m.kernels[name] = k
+	return k, nil
+}
+
+func (m *module) decode(ctx context.Context, f *ptx.Function) (*kernel, error) {
 	k := &kernel{mod: m, sharedGrain: 2, globalGrain: 2, funcs: map[*ptx.Function]*program{}, numbers: map[*ptx.Function]int{}, shared: map[*ptx.Variable]int64{}}
 	reach := m.reachable(f)
+	n := m.decoded
+	for _, g := range reach {
+		n += len(g.Code)
+	}
+	if n > maxDecoded {
+		return nil, m.errorf(f.Pos, "kernel %s: %d instructions with the functions it reaches and the kernels before it: the virtual machine takes %d", f.Name, n, maxDecoded)
+	}
+	m.decoded = n
 	if err := k.layoutShared(reach); err != nil {
 		return nil, err
 	}
@@ -256,6 +279,9 @@ func (m *module) kernel(f *ptx.Function) (*kernel, error) {
 		k.numbers[g] = i
 	}
 	for _, g := range reach {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		p, err := decode(k, g)
 		if err != nil {
 			return nil, err
@@ -264,23 +290,12 @@ func (m *module) kernel(f *ptx.Function) (*kernel, error) {
 		k.table = append(k.table, p)
 	}
 	k.prog = k.funcs[f]
+	info := describeKernel(f)
+	k.maximum, k.required, k.cluster = info.MaxThreads, info.ReqThreads, info.ReqCluster
 	for _, d := range f.Directives {
-		var v [3]uint32
-		for i := range v {
-			v[i] = 1
-			if i < len(d.Values) {
-				v[i] = uint32(d.Values[i])
-			}
-		}
 		switch d.Name {
-		case "maxntid":
-			k.maximum = v
-		case "reqntid":
-			k.required = v
-		case "reqnctapercluster":
-			k.cluster = v
 		case "maxclusterrank":
-			k.maxClusterRank = uint64(v[0])
+			k.maxClusterRank = uint64(d.Values[0])
 		case "explicitcluster":
 			k.explicitCluster = true
 		case "blocksareclusters":
@@ -394,13 +409,28 @@ func (k *kernel) layoutShared(reach []*ptx.Function) error {
 	return nil
 }
 
-// info describes a kernel to its callers.
-func (k *kernel) info() bench.Kernel {
-	in := bench.Kernel{Name: k.prog.name, SharedBytes: k.static, MaxThreads: k.maximum, ReqThreads: k.required, ReqCluster: k.cluster, DynamicStart: k.dynamic}
-	for _, p := range k.prog.params {
-		in.Params = append(in.Params, bench.Param{
+// describeKernel is a kernel's interface.
+func describeKernel(f *ptx.Function) bench.Kernel {
+	k := bench.Kernel{Name: f.Name}
+	params, _ := places(f.Params, 0)
+	for _, p := range params {
+		k.Params = append(k.Params, bench.Param{
 			Name: p.v.Name, Type: p.v.Type.String(), Offset: p.offset, Size: p.v.Size(), Align: p.v.Alignment(),
 		})
 	}
-	return in
+	for _, d := range f.Directives {
+		v := [3]uint32{1, 1, 1}
+		for i, n := range d.Values {
+			v[i] = uint32(n)
+		}
+		switch d.Name {
+		case "maxntid":
+			k.MaxThreads = v
+		case "reqntid":
+			k.ReqThreads = v
+		case "reqnctapercluster":
+			k.ReqCluster = v
+		}
+	}
+	return k
 }

@@ -30,9 +30,9 @@ type Options struct {
 	Checks   Checks
 	Workers  int // blocks run at a time; 0: one for each core
 
-	MaxInstructions int64 // of one warp in one launch, before it counts as a runaway; 0: 1<<30
-	MaxMemory       int64 // bytes of global memory; 0: 16 GiB
-	MaxFaults       int   // kinds of faults kept in a report; 0: 100
+	MaxSteps  int64 // warp instructions of one launch, before it counts as a runaway; 0: DefaultSteps
+	MaxMemory int64 // bytes of global memory; 0: 16 GiB
+	MaxFaults int   // kinds of faults kept in a report; 0: 100
 }
 
 // Schedule is the order in which warps, lanes and blocks run.
@@ -92,8 +92,8 @@ func New(opt Options) (*Device, error) {
 	if opt.Workers <= 0 {
 		opt.Workers = runtime.GOMAXPROCS(0)
 	}
-	if opt.MaxInstructions <= 0 {
-		opt.MaxInstructions = 1 << 30
+	if opt.MaxSteps <= 0 {
+		opt.MaxSteps = DefaultSteps
 	}
 	if opt.MaxMemory <= 0 {
 		opt.MaxMemory = 16 << 30
@@ -190,12 +190,17 @@ func (d *Device) buffer(b bench.Buffer) (*allocation, error) {
 	return a, nil
 }
 
-// Load reads a PTX module and decodes it. What the virtual machine can't
-// execute is refused here, with its name and line.
-func (d *Device) Load(ctx context.Context, file string, src []byte) (*bench.Module, error) {
+// Load reads a PTX module. A kernel is decoded when it is launched first; what
+// of it the virtual machine can't execute is refused then.
+func (d *Device) Load(ctx context.Context, file string, src []byte) (_ *bench.Module, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = internalError("loading "+file, cause)
+		}
+	}()
 	tree, err := ptx.Load(file, src)
 	if err != nil {
 		return nil, err

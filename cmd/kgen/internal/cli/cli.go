@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen"
 )
 
@@ -96,7 +97,12 @@ func (a *app) exit(err error) int {
 // explain shows what there is to say about a bug of ours beside its line.
 func (a *app) explain(err error) {
 	var bug *codegen.InternalError
+	var device *bench.InternalError
 	switch {
+	case errors.As(err, &device) && a.verbose:
+		fmt.Fprintf(a.err, "%s", device.Stack)
+	case errors.As(err, &device):
+		fmt.Fprintln(a.err, "kgen: --verbose shows where; please report it")
 	case !errors.As(err, &bug):
 	case a.verbose:
 		fmt.Fprintf(a.err, "before pass %s:\n%s\n%s", bug.Pass, bug.IR, bug.Stack)

@@ -24,6 +24,7 @@ type machineFlags struct {
 	schedule choice
 	async    choice
 	checks   string
+	maxSteps int64
 }
 
 func newMachineFlags() machineFlags {
@@ -37,6 +38,7 @@ func (f *machineFlags) declare(c *cobra.Command) {
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "`N` that all chance follows from (default 0)")
 	choiceFlag(c, &f.schedule, "schedule", "the order of warps, lanes and blocks")
 	choiceFlag(c, &f.async, "async", "when asynchronous copies and tensor operations land")
+	c.Flags().Int64Var(&f.maxSteps, "max-steps", vm.DefaultSteps, "`N` warp instructions after which a launch counts as one without an end")
 	c.Flags().StringVar(&f.checks, "checks", "", "`LIST` of faults to look for: all, none, classes, +class or -class (default all but strict-proxy and same-value)")
 	mustComplete(c, "checks", completeChecks)
 }
@@ -59,7 +61,10 @@ func completeChecks(_ *cobra.Command, _ []string, prefix string) ([]string, cobr
 
 // open makes the virtual machine; without a GPU one that fits the PTX.
 func (f *machineFlags) open(gpu *target.GPU) (*vm.Device, error) {
-	opt := vm.Options{GPU: gpu, Seed: f.seed}
+	opt := vm.Options{GPU: gpu, Seed: f.seed, MaxSteps: f.maxSteps}
+	if f.maxSteps < 1 {
+		return nil, fmt.Errorf("--max-steps %d: want 1 or more", f.maxSteps)
+	}
 	var err error
 	if opt.Schedule, err = vm.ParseSchedule(f.schedule.value); err != nil {
 		return nil, err
@@ -93,7 +98,8 @@ kernel, its launch and its arguments with the values wanted; its form stands in
 testdata/ptx/foreign/README.md. Counters are counted, exactly.
 
 The exit code is 0 when every buffer is right and no fault was reported, 3 when
-not, and 2 for a case that cannot be run as it is.`,
+not, and 2 for a case that cannot be run as it is. A launch without an end is
+stopped by counting, see --max-steps, and reported as a deadlock.`,
 		Example: `  kgen run case.json
   kgen run case.json --schedule random --async random --seed 7 --json
   kgen run case.json --blocks 0,17,3:2:0 --checks +strict-proxy --dump out`,
@@ -156,11 +162,12 @@ func (a *app) runCase(ctx context.Context, file string, f *runFlags) error {
 // case's.
 func runError(file string, err error) error {
 	var input *bench.InputError
+	var bug *bench.InternalError
 	var disk *fs.PathError
 	switch {
 	case errors.As(err, &input):
 		return usage(err)
-	case errors.As(err, &disk), errors.Is(err, context.Canceled):
+	case errors.As(err, &bug), errors.As(err, &disk), errors.Is(err, context.Canceled):
 		return err
 	}
 	return usage(fmt.Errorf("%s: %w", file, err))
@@ -205,8 +212,15 @@ func whatIsWrong(r *bench.Result) string {
 			parts = append(parts, fmt.Sprintf("%s is wrong in %d elements", bufferName(b), b.Mismatches))
 		}
 	}
+	if r.Failure != nil {
+		parts = append(parts, r.Failure.Error())
+	}
 	for _, f := range r.Faults {
-		parts = append(parts, fmt.Sprintf("%s at line %d", f.Class, f.Line))
+		where := string(f.Class)
+		if f.Line > 0 {
+			where += fmt.Sprintf(" at line %d", f.Line)
+		}
+		parts = append(parts, where)
 	}
 	if len(parts) > 3 {
 		parts = append(parts[:3], fmt.Sprintf("%d more", len(parts)-3))
@@ -247,6 +261,9 @@ func (a *app) printRun(r *bench.Result) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	if f := r.Failure; f != nil {
+		fmt.Fprintf(a.out, "\n%s: %s\n  %s\n", a.paint("31", "the kernel failed"), f.Message, siteText(f.Kernel, f.Site))
+	}
 	a.printFaults(r.Faults)
 	if r.Printed != "" {
 		fmt.Fprintf(a.out, "\nprinted by the kernel:\n%s\n", strings.TrimRight(r.Printed, "\n"))
@@ -269,7 +286,10 @@ func (a *app) printFaults(faults []bench.Fault) {
 }
 
 func siteText(kernel string, s bench.Site) string {
-	text := fmt.Sprintf("kernel %s, block %v, thread %v, PTX line %d", kernel, s.Block, s.Thread, s.Line)
+	text := fmt.Sprintf("kernel %s, block %v, thread %v", kernel, s.Block, s.Thread)
+	if s.Line > 0 {
+		text += fmt.Sprintf(", PTX line %d", s.Line)
+	}
 	if s.Source != "" {
 		text += ", " + s.Source
 	}

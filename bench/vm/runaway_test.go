@@ -1,0 +1,161 @@
+package vm_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/bench/vm"
+)
+
+// onWorkers runs a program on one worker and on several: the faults and the
+// error must be the same.
+func (s small) onWorkers(t *testing.T, buffers ...[]byte) (*bench.Report, error) {
+	t.Helper()
+	var first *bench.Report
+	var failed error
+	for _, n := range []int{1, 2, 5} {
+		s.opt.Workers = n
+		report, err := s.launch(t, buffers...)
+		if n == 1 {
+			first, failed = report, err
+			continue
+		}
+		require.Equal(t, failed, err, "%d workers", n)
+		require.Equal(t, first.Faults, report.Faults, "%d workers", n)
+		require.Equal(t, first.Printed, report.Printed, "%d workers", n)
+	}
+	return first, failed
+}
+
+// launch is try, with the report even of a launch that failed.
+func (s small) launch(t *testing.T, buffers ...[]byte) (*bench.Report, error) {
+	t.Helper()
+	dev, err := vm.New(s.opt)
+	require.NoError(t, err)
+	ctx := context.Background()
+	m, err := dev.Load(ctx, "small.ptx", []byte(s.text(len(buffers))))
+	require.NoError(t, err)
+	l := bench.Launch{Grid: [3]uint32{max(s.grid, 1)}, Block: [3]uint32{max(s.block, 1)}}
+	for _, data := range buffers {
+		b, err := dev.Alloc(int64(len(data)), 256)
+		require.NoError(t, err)
+		require.NoError(t, dev.Write(b, 0, data))
+		l.Args = append(l.Args, bench.Pointer(b))
+	}
+	return dev.Launch(ctx, m, "k", l)
+}
+
+// TestEndless: a launch that does not end is stopped by counting, whatever is
+// looked for, and the report says where its warps stand.
+func TestEndless(t *testing.T) {
+	none, err := vm.ParseChecks("none")
+	require.NoError(t, err)
+	for _, c := range []struct {
+		name string
+		want string
+		p    small
+	}{
+		{"one warp", "no end after 100000 warp instructions: block [0 0 0]: warp 0 at line 11", small{body: "L: bra L;"}},
+		{"nothing looked for", "block [0 0 0]: warp 0 at line 11", small{body: "L: bra L;", opt: vm.Options{Checks: none}}},
+		{"many warps", "block [0 0 0]: 4 warps from 0 to 3 at line 11", small{body: "L: bra L;", block: 128, grid: 9}},
+		{"beside a barrier", "2 warps from 0 to 1 at line 12, 2 warps from 2 to 3 waiting for barrier 0 (line 13)", small{
+			regs: ".reg .pred %p;", block: 128, body: "setp.ge.u32 %p, %t, 64; @%p bra B;\nL: bra L;\nB: bar.sync 0;",
+		}},
+		{"part of a warp", "lanes fffffffe at line 13 and lanes 00000001 at line 12", small{
+			regs: ".reg .pred %p;", block: 32, body: "setp.ne.u32 %p, %t, 0; @%p bra B;\nA: bra A;\nB: bra B;",
+		}},
+		{"a later block", "block [3 0 0]: warp 0 at line 12", small{
+			regs: ".reg .b32 %b; .reg .pred %p;", grid: 9, body: "mov.u32 %b, %ctaid.x; setp.ne.u32 %p, %b, 3; @%p ret;\nL: bra L;",
+		}},
+		{"blocks that poll and count", "no end after", small{
+			regs: ".reg .b32 %x, %n; .reg .pred %p;", grid: 3,
+			body: "mov.u32 %n, 0;\nL: ld.acquire.gpu.global.u32 %x, [%in0]; add.u32 %n, %n, 1; setp.eq.u32 %p, %x, 0; @%p bra L;",
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.p.opt.MaxSteps = 100000
+			report, err := c.p.onWorkers(t, make([]byte, 8))
+			require.NoError(t, err)
+			require.Len(t, report.Faults, 1)
+			f := report.Faults[0]
+			require.Equal(t, bench.Deadlock, f.Class)
+			require.Contains(t, f.Message, "no end after")
+			require.Contains(t, f.Message, c.want)
+			require.Positive(t, f.Line)
+		})
+	}
+}
+
+// TestHugeGrid: a grid of very many blocks that do nothing is stopped as well,
+// and of chosen blocks only those run.
+func TestHugeGrid(t *testing.T) {
+	ctx := context.Background()
+	for _, workers := range []int{1, 4} {
+		dev, err := vm.New(vm.Options{MaxSteps: 1 << 18, Workers: workers})
+		require.NoError(t, err)
+		m, err := dev.Load(ctx, "small.ptx", []byte(small{}.text(0)))
+		require.NoError(t, err)
+		l := bench.Launch{Grid: [3]uint32{1<<31 - 1, 65535, 65535}}
+		report, err := dev.Launch(ctx, m, "k", l)
+		require.NoError(t, err)
+		require.Len(t, report.Faults, 1)
+		require.Equal(t, bench.Deadlock, report.Faults[0].Class)
+		require.Contains(t, report.Faults[0].Message, "of 9223090559730712575 blocks have run")
+		l.Blocks = [][3]uint32{{1<<31 - 2, 65534, 65534}, {7, 0, 1}}
+		report, err = dev.Launch(ctx, m, "k", l)
+		require.NoError(t, err)
+		require.Empty(t, report.Faults)
+		require.EqualValues(t, 2, report.Counters.Blocks)
+	}
+}
+
+// TestInterrupt: an endless launch ends when its context does.
+func TestInterrupt(t *testing.T) {
+	for _, grid := range []uint32{1, 1 << 30} {
+		p := small{body: "L: bra L;"}
+		if grid > 1 {
+			p.body = ""
+		}
+		dev, err := vm.New(vm.Options{MaxSteps: 1 << 60})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(context.Background())
+		m, err := dev.Load(ctx, "small.ptx", []byte(p.text(0)))
+		require.NoError(t, err)
+		done := make(chan error)
+		go func() {
+			_, err := dev.Launch(ctx, m, "k", bench.Launch{Grid: [3]uint32{grid}})
+			done <- err
+		}()
+		cancel()
+		require.ErrorIs(t, <-done, context.Canceled)
+	}
+}
+
+// TestKernelErrors: what ends a launch is the kernel's failure, says where, and
+// keeps the faults and the text from before.
+func TestKernelErrors(t *testing.T) {
+	const before = "ld.global.u32 %x, [%in0+4096]; ld.global.u32 %x, [%in0];\n"
+	for _, c := range []struct {
+		name, want string
+		p          small
+	}{
+		{"trap", "small.ptx:12: kernel k, block [0 0 0], thread [0 0 0]: trap", small{body: before + "trap;"}},
+		{"some threads", "small.ptx:12: kernel k, block [0 0 0], thread [5 0 0]: trap", small{body: before + "setp.lt.u32 %p, %t, 5; @%p bra E; trap; E:", block: 64}},
+		{"an index", "brx.idx with index 40: the list has 2 targets", small{body: before + "T: .branchtargets A, B;\nadd.u32 %x, %t, 40; brx.idx %x, T; A: B:"}},
+		{"a call", "call of address 0x60: no function with these parameters begins there", small{body: before + "mov.u64 %f, 96;\nP: .callprototype _ ();\ncall %f, (), P;"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.p.regs, c.p.grid = ".reg .b32 %x; .reg .b64 %f; .reg .pred %p;", 7
+			report, err := c.p.onWorkers(t, make([]byte, 8))
+			require.ErrorContains(t, err, c.want)
+			var failed *bench.KernelError
+			require.ErrorAs(t, err, &failed)
+			require.Equal(t, [3]uint32{}, failed.Block)
+			require.Len(t, report.Faults, 1)
+			require.Equal(t, bench.GlobalOutOfBounds, report.Faults[0].Class)
+		})
+	}
+}
