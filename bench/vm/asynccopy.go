@@ -393,7 +393,7 @@ func (w *warp) asyncArrive(in *inst, noinc bool) {
 }
 
 // arrivalOp is what an arrival is as work in flight: something to wait for.
-var arrivalOp = bulkOp{load: true}
+var arrivalOp = bulkOp{told: true}
 
 // arrive lets a thread's copies land and counts the arrival that waited for
 // them. Who waits for the mbarrier knows what they wrote.

@@ -3,6 +3,7 @@ package vm
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/ptx"
@@ -28,8 +29,9 @@ type atomOp struct {
 
 // atomic is atom, which returns the old value, and red, which does not.
 func (d *decoder) atomic(returns bool) {
-	if d.has("async") {
-		d.refuse("the virtual machine does not execute it yet")
+	if d.has("async") && slices.Contains(d.words, "mbarrier::complete_tx::bytes") {
+		d.asyncStore(true)
+		return
 	}
 	m := d.newMem(d.space())
 	m.order = relaxed

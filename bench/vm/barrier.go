@@ -201,6 +201,9 @@ func (b *block) deadlock() {
 			}
 		}
 	}
+	if b.refused {
+		return
+	}
 	b.starved()
 	if b.blamed() {
 		return // what was reported before caused it

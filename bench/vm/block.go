@@ -42,6 +42,7 @@ type block struct {
 	clocks     int                  // numbers given to mbarriers
 	freeClocks []freeClock
 	timedOut   bool        // those who wait for an mbarrier were told that their time is over
+	refused    bool        // a copy was not made, for a fault, that was to tell an mbarrier
 	flight     []*bulkCopy // bulk copies that have not landed, oldest first
 	was        stuckState
 	pick       rng

@@ -7,13 +7,19 @@ import (
 
 // bulkOp is what a bulk copy or reduction does.
 type bulkOp struct {
-	load   bool   // from global to shared memory
-	global *memOp // the address in global memory, or of the tensor map
-	shared *memOp
-	mbar   *memOp // of a load
+	told   bool   // it writes shared memory and tells an mbarrier; otherwise it writes global memory, in a group
+	tensor int    // dimensions of a tensor's box; 0: plain bytes
+	global *memOp // the address in global memory, or of the tensor map; nil where it has no part
+	shared *memOp // the address in shared memory; where both are, the one that is written
+	from   *memOp // what is read of the block's own shared memory, by a copy within the cluster
+	mbar   *memOp // that is told
 	size   int32  // slot of the bytes, of a plain copy
 	coords []int32
-	mask   int32 // slot of the multicast mask; -1 is none
+	rows   int       // row coordinates at the end of coords: tile::gather4, tile::scatter4
+	mask   int32     // slot of the multicast mask; -1 is none
+	bytes  int32     // slot of the mask of bytes of each 16 to write; -1 is none
+	data   []operand // st.async and red.async: what is written
+	each   int       // bytes of those
 	reduce laneFn
 	typ    ptx.Type // of a reduction's elements
 }
@@ -22,19 +28,24 @@ type bulkOp struct {
 type bulkCopy struct {
 	op      *bulkOp
 	in      *inst
+	fr      *frame
 	from    *ptx.Instruction
 	w       *warp
 	lane    int
 	rows    []rowCopy
 	shared  uint64 // offset of the box
+	source  uint64 // offset of what is read, within a cluster
+	to      *cta   // whose shared memory it is
 	bytes   int64
-	swizzle int
+	swizzle swizzle
 	fill    []byte // an element outside the tensor; nil is zeros
+	mask    uint16 // bytes of each 16 to write
 	mbar    uint32 // offset of the mbarrier to tell
 	mark    uint32
 	marked  bool
-	reading *flight // of shared memory, by a store
-	data    []byte  // what a store has read
+	event   uint32  // of a reduction in shared memory
+	reading *flight // of shared memory
+	data    []byte  // what was read
 	landed  bool
 	arrival bool // no copy: cp.async.mbarrier.arrive
 }
@@ -45,7 +56,7 @@ type bulkLane struct {
 	groups [][]*bulkCopy
 }
 
-// bulk is cp.async.bulk in all its forms but clusters', and cp.reduce.
+// bulk is cp.async.bulk in all its forms, and cp.reduce.
 func (d *decoder) bulk() {
 	switch {
 	case d.has("commit_group"):
@@ -74,54 +85,45 @@ func (d *decoder) bulk() {
 
 // bulkCopy decodes a copy or reduction, plain or of a tensor.
 func (d *decoder) bulkCopy() {
-	op := &bulkOp{mask: -1}
-	tensor := 0
+	op := &bulkOp{mask: -1, bytes: -1}
 	if d.has("tensor") {
-		switch d.take("1d", "2d", "3d", "4d", "5d") {
-		case "1d":
-			tensor = 1
-		case "2d":
-			tensor = 2
-		case "3d":
-			tensor = 3
-		case "4d":
-			tensor = 4
-		case "5d":
-			tensor = 5
+		op.tensor = int(d.take("1d", "2d", "3d", "4d", "5d")[0] - '0')
+		switch mode := d.take("tile", "tile::gather4", "tile::scatter4", "im2col", "im2col_no_offs", "im2col::w", "im2col::w::128"); mode {
+		case "", "tile":
+		case "tile::gather4", "tile::scatter4":
+			op.rows = 4
+		default:
+			d.refuse("the virtual machine has no im2col mode (.%s)", mode)
 		}
-		d.has("tile")
 	}
 	first := d.take("global", "shared::cta", "shared::cluster")
 	second := d.take("global", "shared::cta", "shared::cluster")
-	op.load = first != "global"
-	if op.load && second != "global" || !op.load && second != "shared::cta" {
-		d.refuse("the virtual machine copies between global and shared memory alone")
+	op.told = first != "global"
+	within := op.told && second == "shared::cta"
+	if !op.told && second != "shared::cta" || within && first != "shared::cluster" {
+		d.refuse("the virtual machine copies between global and shared memory, and from .shared::cta to .shared::cluster")
 	}
 	complete := d.has("mbarrier::complete_tx::bytes")
-	if d.has("bulk_group") == op.load || complete != op.load {
-		d.refuse("want a load with .mbarrier::complete_tx::bytes, or a store with .bulk_group")
+	if d.has("bulk_group") == op.told || complete != op.told {
+		d.refuse("want a copy to shared memory with .mbarrier::complete_tx::bytes, or one to global memory with .bulk_group")
 	}
 	multicast := d.has("multicast::cluster")
 	policy := d.cacheHints()
 	d.take("cta_group::1")
-	reduction := d.words[1] == "reduce"
-	if reduction {
-		d.reduction(op, tensor > 0)
+	masked := d.has("cp_mask")
+	if d.has("reduce") {
+		d.reduction(op)
 	}
-	d.bulkOperands(op, tensor, multicast, policy)
+	d.bulkOperands(op, within, multicast, policy, masked)
 }
 
 // reduction takes the operation of cp.reduce.async.bulk.
-func (d *decoder) reduction(op *bulkOp, tensor bool) {
+func (d *decoder) reduction(op *bulkOp) {
 	name := d.take("add", "min", "max", "inc", "dec", "and", "or", "xor")
 	d.has("noftz")
-	if tensor {
+	if op.tensor > 0 {
 		op.reduce = func(a, _, _ uint64) uint64 { return a } // by the map's type, at run time
 		op.typ = ptx.NoType
-		if name == "inc" || name == "dec" {
-			d.refuse("the virtual machine does not execute it")
-		}
-		op.coords = nil
 		d.tensorReduction = name
 		return
 	}
@@ -129,7 +131,7 @@ func (d *decoder) reduction(op *bulkOp, tensor bool) {
 	op.reduce = d.atomicFunction(name, op.typ, ptx.SpaceGlobal, true)
 }
 
-func (d *decoder) bulkOperands(op *bulkOp, tensor int, multicast, policy bool) {
+func (d *decoder) bulkOperands(op *bulkOp, within, multicast, policy, masked bool) {
 	ops := d.src.Operands
 	in := d.new(kindMasked)
 	in.bulk = op
@@ -143,31 +145,26 @@ func (d *decoder) bulkOperands(op *bulkOp, tensor int, multicast, policy bool) {
 	}
 	dst, src := take(), take()
 	globalSide, sharedSide := dst, src
-	if op.load {
+	if op.told {
 		globalSide, sharedSide = src, dst
 	}
 	op.shared = d.newMem(ptx.SpaceShared)
 	d.memory(in, op.shared, sharedSide)
-	op.global = d.newMem(ptx.SpaceGlobal)
-	if tensor > 0 {
-		if globalSide.Kind != ptx.OpAddr || len(globalSide.Elems()) != 2 {
-			d.refuse("operand %s: want [tensor map, {coordinates}]", describe(globalSide))
-		}
-		op.global.space = ptx.SpaceGeneric
-		d.addressValue(in, op.global, &globalSide.Elems()[0])
-		c := elements(&globalSide.Elems()[1])
-		if len(c) != tensor {
-			d.refuse("%d coordinates: want %d", len(c), tensor)
-		}
-		op.coords = make([]int32, tensor)
-		for i := range c {
-			d.source(in, &op.coords[i], &c[i], ptx.S32, exact)
-		}
-	} else {
+	switch {
+	case within:
+		op.from = d.newMem(ptx.SpaceShared)
+		op.from.cluster = false
+		d.memory(in, op.from, src)
+		d.source(in, &op.size, take(), ptx.U32, exact)
+	case op.tensor > 0:
+		op.global = d.newMem(ptx.SpaceGeneric)
+		d.tensorOperand(in, op, globalSide)
+	default:
+		op.global = d.newMem(ptx.SpaceGlobal)
 		d.memory(in, op.global, globalSide)
 		d.source(in, &op.size, take(), ptx.U32, exact)
 	}
-	if op.load {
+	if op.told {
 		op.mbar = d.newMem(ptx.SpaceShared)
 		d.memory(in, op.mbar, take())
 	}
@@ -177,6 +174,9 @@ func (d *decoder) bulkOperands(op *bulkOp, tensor int, multicast, policy bool) {
 	if policy {
 		var slot int32
 		d.source(in, &slot, take(), ptx.B64, exact)
+	}
+	if masked {
+		d.source(in, &op.bytes, take(), ptx.U16, exact)
 	}
 	if len(ops) > 0 {
 		d.refuse("%d operands too many", len(ops))
@@ -192,49 +192,206 @@ func (d *decoder) bulkOperands(op *bulkOp, tensor int, multicast, policy bool) {
 	d.emit(in)
 }
 
+// tensorOperand binds [tensor map, {coordinates}].
+func (d *decoder) tensorOperand(in *inst, op *bulkOp, o *ptx.Operand) {
+	if o.Kind != ptx.OpAddr || len(o.Elems()) != 2 {
+		d.refuse("operand %s: want [tensor map, {coordinates}]", describe(o))
+	}
+	d.addressValue(in, op.global, &o.Elems()[0])
+	c := elements(&o.Elems()[1])
+	want := op.tensor
+	if op.rows > 0 {
+		want = 1 + op.rows
+	}
+	if len(c) != want {
+		d.refuse("%d coordinates: want %d", len(c), want)
+	}
+	op.coords = make([]int32, want)
+	for i := range c {
+		d.source(in, &op.coords[i], &c[i], ptx.S32, exact)
+	}
+}
+
+// asyncStore is st.async and red.async to the cluster's shared memory: a copy
+// of a few bytes out of registers.
+func (d *decoder) asyncStore(reduces bool) {
+	op := &bulkOp{told: true, mask: -1, bytes: -1}
+	d.take("weak", "relaxed")
+	d.scopeOf(scopeCluster)
+	d.has("shared::cluster")
+	if !d.has("mbarrier::complete_tx::bytes") {
+		d.refuse("want .mbarrier::complete_tx::bytes")
+	}
+	name := ""
+	if reduces {
+		name = d.take("inc", "dec", "min", "max", "and", "or", "xor", "add")
+	}
+	n := d.vector()
+	t := d.typ()
+	op.each = t.Size()
+	if reduces {
+		op.typ = t
+		op.reduce = d.atomicFunction(name, t, ptx.SpaceShared, true)
+	}
+	ops := d.operands(3, 3)
+	in := d.new(kindMasked)
+	in.bulk = op
+	op.shared, op.mbar = d.newMem(ptx.SpaceShared), d.newMem(ptx.SpaceShared)
+	op.shared.cluster, op.mbar.cluster = true, true
+	op.shared.size = op.each
+	d.memory(in, op.shared, &ops[0])
+	e := elements(&ops[1])
+	if len(e) != n {
+		d.refuse("%d values: want %d", len(e), n)
+	}
+	op.data = make([]operand, n)
+	for i := range e {
+		o := d.source(in, &op.data[i].slot, &e[i], t, exact)
+		op.data[i].k, op.data[i].bits = o.k, o.bits
+	}
+	d.memory(in, op.mbar, &ops[2])
+	d.access(op.shared)
+	in.mem = op.shared
+	in.fn[modeFull] = issueBulk
+	in.rule = ruleAsyncCopy
+	d.emit(in)
+}
+
 // issueBulk issues the copies of the active lanes.
 func issueBulk(w *warp, in *inst) {
 	op := in.bulk
-	var global, shared, mbar lanes64
-	w.addresses(op.global, &global)
+	var global, shared, from, mbar lanes64
 	w.addresses(op.shared, &shared)
-	if op.load {
+	if op.global != nil {
+		w.addresses(op.global, &global)
+	}
+	if op.from != nil {
+		w.addresses(op.from, &from)
+	}
+	if op.told {
 		w.addresses(op.mbar, &mbar)
 	}
 	for l := w.mask; l != 0; l &= l - 1 {
 		lane := firstLane(l)
-		c := &bulkCopy{op: op, in: in, from: w.source(in), w: w, lane: lane}
-		ok := false
-		if op.coords != nil {
-			ok = w.tensorRows(c, global[lane])
-		} else {
-			ok = w.plainRows(c, global[lane])
+		c := &bulkCopy{op: op, in: in, fr: w.fr, from: w.source(in), w: w, lane: lane, mask: 0xffff}
+		if op.bytes >= 0 {
+			c.mask = uint16(w.r[op.bytes][lane])
 		}
-		if !ok || !w.bulkShared(c, shared[lane]) {
+		if !w.bulkRows(c, global[lane], from[lane]) || !w.bulkShared(c, shared[lane]) || op.told && !w.bulkTold(c, mbar[lane]) {
+			w.b.refused = w.b.refused || op.told
 			continue
 		}
-		if op.load {
-			off, ok := w.locate(in, lane, mbar[lane], 8, op.mbar.reaches())
-			if !ok {
-				continue
-			}
-			if w.b.mbarriers[uint32(off)] == nil {
-				w.misuse(in, lane, uint32(off), "a copy is to tell it, and it is not initialised")
-				continue
-			}
-			c.mbar = uint32(off)
+		w.b.countBulk(c)
+		if op.mask < 0 {
+			w.b.issue(c)
+			continue
 		}
-		w.b.issue(c)
+		w.multicast(c, w.r[op.mask][lane])
 	}
 }
 
-// plainRows is a plain copy's one row.
-func (w *warp) plainRows(c *bulkCopy, global uint64) bool {
+// bulkRows finds what a copy brings.
+func (w *warp) bulkRows(c *bulkCopy, global, from uint64) bool {
+	op := c.op
+	switch {
+	case op.coords != nil:
+		return w.tensorRows(c, global)
+	case op.data != nil:
+		c.bytes = int64(op.each * len(op.data))
+		c.data = make([]byte, c.bytes)
+		for i := range op.data {
+			writeElement(c.data[i*op.each:], op.each, w.element(&op.data[i], c.lane))
+		}
+		return true
+	case op.from == nil:
+		return w.plainRows(c, global)
+	}
+	if !w.plainSize(c) {
+		return false
+	}
+	if from%16 != 0 {
+		w.faultAt(bench.MisalignedAddress, c.in, c.lane, &from, "shared", "shared address %#x of a bulk copy: want a multiple of 16", from)
+		return false
+	}
+	var ok bool
+	c.source, ok = w.locate(c.in, c.lane, from, int(c.bytes), false)
+	return ok
+}
+
+// multicast issues a copy to the same place in several blocks of the cluster,
+// each of which is told by its own mbarrier.
+func (w *warp) multicast(c *bulkCopy, ranks uint32) {
+	b := w.b
+	ranks &= 0xffff
+	if over := ranks >> len(b.ctas); over != 0 {
+		w.fault(bench.SharedOutOfBounds, c.in, c.lane, "multicast to blocks %#x: the cluster has %d blocks", ranks, len(b.ctas))
+	}
+	shared, mbar := c.shared-c.to.low, uint64(c.mbar)-c.to.low
+	for _, to := range b.ctas {
+		if ranks>>to.rank&1 == 0 {
+			continue
+		}
+		one := *c
+		one.to, one.shared, one.mbar = to, to.low+shared, uint32(to.low+mbar)
+		if !w.alive(&one) || !w.tellable(&one) {
+			b.refused = true
+			continue
+		}
+		b.issue(&one)
+	}
+}
+
+// bulkTold finds the mbarrier that is told of a copy.
+func (w *warp) bulkTold(c *bulkCopy, addr uint64) bool {
+	off, to := w.find(addr, 8, c.op.mbar.reaches())
+	if to == nil {
+		w.locate(c.in, c.lane, addr, 8, c.op.mbar.reaches())
+		return false
+	}
+	if to != c.to {
+		w.faultAt(bench.MbarrierMisuse, c.in, c.lane, &addr, "shared", "the mbarrier at %#x is in block %v, the data in block %v: want both in one", addr, to.id, c.to.id)
+		return false
+	}
+	c.mbar = uint32(off)
+	return c.op.mask >= 0 || w.tellable(c)
+}
+
+// tellable says whether the mbarrier is there that a copy is to tell.
+func (w *warp) tellable(c *bulkCopy) bool {
+	if w.b.mbarriers[c.mbar] == nil {
+		w.misuse(c.in, c.lane, c.mbar, "a copy is to tell it, and it is not initialised")
+		return false
+	}
+	return true
+}
+
+// alive says whether the block is there that a copy writes to.
+func (w *warp) alive(c *bulkCopy) bool {
+	if c.to == w.cta || !c.to.gone {
+		return true
+	}
+	addr := w.b.address(c.shared)
+	w.faultAt(bench.SharedOutOfBounds, c.in, c.lane, &addr, "shared", "shared address %#x: block %v, of rank %d in the cluster, has exited", addr, c.to.id, c.to.rank)
+	return false
+}
+
+// plainSize is the bytes of a plain copy.
+func (w *warp) plainSize(c *bulkCopy) bool {
 	n := w.r[c.op.size][c.lane]
 	if n%16 != 0 || n == 0 {
 		w.fault(bench.MisalignedAddress, c.in, c.lane, "bulk copy of %d bytes: want a multiple of 16", n)
 		return false
 	}
+	c.bytes = int64(n)
+	return true
+}
+
+// plainRows is a plain copy's one row.
+func (w *warp) plainRows(c *bulkCopy, global uint64) bool {
+	if !w.plainSize(c) {
+		return false
+	}
+	n := uint32(c.bytes)
 	if global%16 != 0 {
 		w.faultAt(bench.MisalignedAddress, c.in, c.lane, &global, "global", "global address %#x: want a multiple of 16", global)
 		return false
@@ -244,7 +401,6 @@ func (w *warp) plainRows(c *bulkCopy, global uint64) bool {
 		return false
 	}
 	c.rows = []rowCopy{{global: global, n: n, size: n}}
-	c.bytes = int64(n)
 	return true
 }
 
@@ -270,17 +426,31 @@ func (w *warp) tensorRows(c *bulkCopy, addr uint64) bool {
 	if err != nil {
 		return bad("%v", err)
 	}
-	if len(t.Dims) != len(c.op.coords) {
-		return bad("tensor map of %d dimensions: the copy gives %d coordinates", len(t.Dims), len(c.op.coords))
+	if len(t.Dims) != c.op.tensor {
+		return bad("tensor map of %d dimensions: the copy is of %d", len(t.Dims), c.op.tensor)
 	}
 	at := make([]int32, len(c.op.coords))
 	for i, s := range c.op.coords {
 		at[i] = int32(w.r[s][c.lane])
-		if at[i] < 0 && !c.op.load {
+		if at[i] < 0 && !c.op.told {
 			return bad("a store at coordinate %d of dimension %d: want 0 or more", at[i], i)
 		}
 	}
-	c.rows, c.bytes, c.swizzle = t.rows(at), t.bytes(), t.Swizzle
+	c.bytes, c.swizzle = t.bytes(), t.swizzle()
+	if c.op.rows == 0 {
+		c.rows = t.rows(at)
+	} else {
+		if t.Box[1] != 1 {
+			return bad("tensor map with a box of %d rows: gather4 and scatter4 want 1", t.Box[1])
+		}
+		for i, row := range at[1:] {
+			for _, r := range t.rows([]int32{at[0], row}) {
+				r.shared += uint32(i) * uint32(c.bytes)
+				c.rows = append(c.rows, r)
+			}
+		}
+		c.bytes *= int64(c.op.rows)
+	}
 	if t.FillNaN {
 		c.fill = nanOf(t.Type)
 	}
@@ -328,18 +498,22 @@ func nanOf(t ptx.Type) []byte {
 
 // bulkShared checks the shared memory of a copy.
 func (w *warp) bulkShared(c *bulkCopy, addr uint64) bool {
-	off, ok := w.locate(c.in, c.lane, addr, int(c.bytes), c.op.shared.reaches())
-	if !ok {
+	off, to := w.find(addr, int(c.bytes), c.op.shared.reaches())
+	if to == nil {
+		w.locate(c.in, c.lane, addr, int(c.bytes), c.op.shared.reaches())
 		return false
 	}
 	align := uint64(16)
-	if c.op.coords != nil {
+	switch {
+	case c.op.coords != nil:
 		align = 128
+	case c.op.data != nil:
+		align = uint64(c.bytes)
 	}
 	if addr%align != 0 {
 		w.faultAt(bench.MisalignedAddress, c.in, c.lane, &addr, "shared", "shared address %#x of a bulk copy: want a multiple of %d", addr, align)
 		return false
 	}
-	c.shared = off
-	return true
+	c.shared, c.to = off, to
+	return c.op.mask >= 0 || w.alive(c)
 }

@@ -15,18 +15,24 @@ func (b *block) issue(c *bulkCopy) {
 	if r != nil && r.off {
 		r = nil
 	}
-	if c.op.load {
-		if r != nil {
+	switch {
+	case r == nil:
+	case !c.op.told:
+		r.bulkReading(c, b.spans(c), c.op.shared)
+	default:
+		if c.op.from != nil {
+			r.bulkReading(c, []span{{c.source, c.source + uint64(c.bytes)}}, c.op.from)
+		}
+		if c.op.reduce != nil {
+			r.bulkReducing(c)
+		} else {
 			r.bulkWriting(c)
 		}
-	} else {
-		if r != nil {
-			r.bulkReading(c)
-		}
+	}
+	if !c.op.told {
 		s := c.w.bulkOf(c.lane)
 		s.open = append(s.open, c)
 	}
-	b.countBulk(c)
 	b.flight = append(b.flight, c)
 	if b.landsEarly() {
 		b.land(c)
@@ -92,12 +98,21 @@ func (b *block) land(c *bulkCopy) {
 		b.arrive(c)
 		return
 	}
-	if !c.op.load {
+	if !c.op.told {
 		b.readSource(c)
 		b.writeRows(c)
 		return
 	}
-	b.loadRows(c)
+	if c.to.gone && c.to != c.w.cta {
+		c.w.enter(c.fr)
+		c.w.alive(c)
+		return
+	}
+	if c.op.global != nil {
+		b.loadRows(c)
+	} else {
+		b.writeShared(c)
+	}
 	m := b.mbarriers[c.mbar]
 	if r := b.race; r != nil && !r.off {
 		r.bulkWritten(c, m)
@@ -108,6 +123,37 @@ func (b *block) land(c *bulkCopy) {
 	}
 	m.bytes -= c.bytes
 	b.settle(m)
+}
+
+// writeShared brings what came out of shared memory or registers to shared
+// memory.
+func (b *block) writeShared(c *bulkCopy) {
+	n := uint64(c.bytes)
+	data := c.data
+	if c.op.from != nil {
+		data = b.shared[c.source : c.source+n]
+	}
+	dst := b.shared[c.shared : c.shared+n]
+	if c.op.reduce == nil {
+		copy(dst, data)
+	} else {
+		size := c.op.typ.Size()
+		for i := 0; i+size <= len(dst); i += size {
+			writeElement(dst[i:], size, c.op.reduce(readElement(dst[i:], size), readElement(data[i:], size), 0))
+		}
+	}
+	if u := b.undef; u != nil && c.op.reduce == nil {
+		if c.op.from == nil {
+			u.define(c.shared, int(n))
+			return
+		}
+		copy(u.bytes[c.shared:c.shared+n], u.bytes[c.source:c.source+n])
+		for i := range n {
+			if id, ok := u.origins[c.source+i]; ok {
+				u.origins[c.shared+i] = id
+			}
+		}
+	}
 }
 
 // loadRows brings the data of a load to shared memory.
@@ -140,15 +186,15 @@ func (b *block) loadRows(c *bulkCopy) {
 // spread calls f for each piece of a row that is contiguous in shared memory:
 // where it lies, where in the row it begins, how long it is.
 func (b *block) spread(c *bulkCopy, r rowCopy, f func(at uint64, i, n int)) {
-	if c.swizzle == 0 {
+	if c.swizzle == (swizzle{}) {
 		f(c.shared+uint64(r.shared), 0, int(r.size))
 		return
 	}
 	base := uint64(b.sharedBase)
 	for i := 0; i < int(r.size); {
 		a := base + c.shared + uint64(r.shared) + uint64(i)
-		n := min(16-int(a&15), int(r.size)-i)
-		f(swizzled(a, c.swizzle)-base, i, n)
+		n := min(c.swizzle.piece-int(a)&(c.swizzle.piece-1), int(r.size)-i)
+		f(c.swizzle.of(a)-base, i, n)
 		i += n
 	}
 }
@@ -178,7 +224,7 @@ func (b *block) writeRows(c *bulkCopy) {
 		src := c.data[r.shared+r.skip:][:r.n]
 		c.w.globalPieces(c.in, c.op.global, c.lane, r.global, int(r.n), true, eventAsync, func(dst []byte, at int) {
 			if c.op.reduce == nil {
-				copy(dst, src[at:])
+				copyMasked(dst, src[at:], c.mask, at)
 				return
 			}
 			size := c.op.typ.Size()
@@ -189,11 +235,25 @@ func (b *block) writeRows(c *bulkCopy) {
 	}
 }
 
+// copyMasked copies the bytes that a mask over each 16 chooses, first of which
+// is that of a copy's byte at.
+func copyMasked(dst, src []byte, mask uint16, at int) {
+	if mask == 0xffff {
+		copy(dst, src)
+		return
+	}
+	for i := range dst {
+		if mask>>((at+i)&15)&1 != 0 {
+			dst[i] = src[i]
+		}
+	}
+}
+
 // landLate completes the oldest copy that somebody may wait for, when nobody
 // can go on; false if none is in flight.
 func (b *block) landLate() bool {
 	for _, c := range b.flight {
-		if c.op.load {
+		if c.op.told {
 			b.land(c)
 			return true
 		}
@@ -220,22 +280,30 @@ func (b *block) landSome() bool {
 func (b *block) landAll() {
 	for len(b.flight) > 0 {
 		c := b.flight[0]
-		if !c.op.load && c.data == nil && b.race != nil {
-			addr := b.address(c.shared)
-			c.w.enter(c.w.base)
-			c.w.faultAt(bench.AsyncCopyRace, c.in, c.lane, &addr, "shared", "the block ends while the copy still reads its shared memory")
-		}
+		b.outlived(c)
 		b.land(c)
 	}
+}
+
+// outlived reports a copy that still reads shared memory of a block that ends.
+func (b *block) outlived(c *bulkCopy) {
+	if c.op.told || c.data != nil || b.race == nil {
+		return
+	}
+	addr := b.address(c.shared)
+	c.w.enter(c.fr)
+	c.w.faultAt(bench.AsyncCopyRace, c.in, c.lane, &addr, "shared", "the block ends while the copy still reads its shared memory")
 }
 
 // countBulk counts a copy's traffic.
 func (b *block) countBulk(c *bulkCopy) {
 	n := &b.counts.global.Writes
-	if c.op.load {
+	if c.op.told {
 		n = &b.counts.global.Copies
 	}
-	n.Requests++
+	if c.op.global != nil {
+		n.Requests++
+	}
 	for _, r := range c.rows {
 		if r.n > 0 {
 			n.Bytes += int64(r.n)

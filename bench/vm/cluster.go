@@ -2,6 +2,8 @@ package vm
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/ptx"
@@ -27,9 +29,11 @@ type cta struct {
 	window uint64 // the address of that
 	bars   [16]barrier
 	gone   bool // all its threads have exited
+	far    bool // remote has some
 
-	remote []farUse // of its shared memory by others, for each warp and lane of the cluster
-	known  vclock   // what its threads knew when they exited
+	remote []farUse           // of its shared memory by others, for each warp and lane of the cluster
+	landed map[uint32]landing // the last of others' copies to it, by the clock of the mbarrier that was told
+	known  vclock             // what its threads knew when they exited
 }
 
 // farUse is a lane's last use of another block's shared memory.
@@ -38,6 +42,28 @@ type farUse struct {
 	fr   *frame
 	tick uint32
 	addr uint64
+}
+
+// landing is a copy that another block asked for, and when it was told.
+type landing struct {
+	c    *bulkCopy
+	tick uint32
+}
+
+func (c *cta) noteLanding(agent, tick uint32, by *bulkCopy) {
+	if c.landed == nil {
+		c.landed = map[uint32]landing{}
+	}
+	c.landed[agent] = landing{by, tick}
+}
+
+// keepUses forgets uses of the block's memory that are ordered before all that
+// it does from now on.
+func (c *cta) keepUses() {
+	if c.far {
+		clear(c.remote)
+		c.far = false
+	}
 }
 
 // sharedStride is how far the shared memories of a cluster's blocks are apart:
@@ -116,7 +142,10 @@ func (w *warp) useFar(in *inst, lane int, addr uint64, c *cta) bool {
 		if c.remote == nil {
 			c.remote = make([]farUse, warpSize*len(w.b.warps))
 		}
-		c.remote[w.index*warpSize+lane] = farUse{in, w.fr, w.clock.tick, addr}
+		if in.mbar == nil || in.mbar.kind == mbarrierArrive && in.mbar.strong.releases() {
+			c.far = true
+			c.remote[w.index*warpSize+lane] = farUse{in, w.fr, w.clock.tick, addr}
+		}
 	}
 	return true
 }
@@ -129,6 +158,15 @@ func (c *cta) exiting(w *warp, lanes uint32) {
 	c.gone = true
 	for _, o := range c.warps {
 		c.gone = c.gone && o.live == 0
+	}
+	if !c.gone || len(c.b.ctas) == 1 {
+		return
+	}
+	for _, x := range c.b.flight {
+		if x.w.cta == c && !x.op.told && !x.arrival {
+			c.b.outlived(x)
+			c.b.readSource(x)
+		}
 	}
 }
 
@@ -148,6 +186,17 @@ func (b *block) checkLifetimes() {
 			w.enter(u.fr)
 			w.faultAt(bench.SharedOutOfBounds, u.in, i%warpSize, &u.addr, "shared",
 				"shared address %#x: nothing keeps block %v, of rank %d in the cluster, from exiting before", u.addr, c.id, c.rank)
+		}
+		agents := slices.Sorted(maps.Keys(c.landed))
+		for _, agent := range agents {
+			x := c.landed[agent]
+			if c.known.knows(int(agent), 0, x.tick) || b.race.heard.knows(int(agent), 0, x.tick) {
+				continue
+			}
+			addr := b.address(x.c.shared)
+			x.c.w.enter(x.c.fr)
+			x.c.w.faultAt(bench.SharedOutOfBounds, x.c.in, x.c.lane, &addr, "shared",
+				"shared address %#x: block %v, of rank %d in the cluster, exits without waiting for the copy", addr, c.id, c.rank)
 		}
 	}
 }

@@ -247,8 +247,13 @@ func (d *decoder) load(bool) {
 
 // store is st, in all its forms.
 func (d *decoder) store() {
-	if d.has("async") || d.has("bulk") {
-		d.refuse("the virtual machine does not execute it yet")
+	switch {
+	case d.has("bulk"):
+		d.bulkFill()
+		return
+	case d.has("async") && slices.Contains(d.words, "mbarrier::complete_tx::bytes"):
+		d.asyncStore(false)
+		return
 	}
 	m := d.newMem(d.space())
 	d.ordering(m)

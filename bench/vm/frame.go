@@ -89,12 +89,13 @@ func (b *block) start(order int64) {
 			c.id[i] += n
 		}
 		c.bars, c.gone, c.known = [16]barrier{}, false, nil
-		clear(c.remote)
+		c.keepUses()
+		clear(c.landed)
 	}
 	b.cluster.reset(len(b.warps))
 	b.turn, b.polled, b.idle, b.ended, b.steps = false, false, 0, 0, l.startSteps()
 	b.printed.Reset()
-	b.was = stuckState{}
+	b.was, b.refused = stuckState{}, false
 	clear(b.mbarriers)
 	b.clocks, b.freeClocks, b.timedOut, b.flight = 0, b.freeClocks[:0], false, nil
 	b.faults = faultList{most: l.dev.opt.MaxFaults}

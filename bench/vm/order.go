@@ -121,8 +121,14 @@ func (r *raceState) moveFloor() {
 			for i := range w.clock.remote {
 				remote = remote.join(w.clock.remote[i])
 				r.proxied = r.proxied.join(w.clock.proxy[i])
+				if len(b.ctas) > 1 {
+					r.heard = r.heard.join(w.clock.own[i])
+				}
 			}
 		}
+	}
+	for _, c := range b.ctas {
+		c.keepUses()
 	}
 	for i, w := range b.warps {
 		r.ticks[i] = w.clock.tick

@@ -49,7 +49,7 @@ func (r *raceState) dropFlight(f *flight) {
 
 // spans are the ranges of shared memory that a copy touches.
 func (b *block) spans(c *bulkCopy) []span {
-	if c.swizzle == 0 {
+	if c.swizzle == (swizzle{}) {
 		return []span{{c.shared, c.shared + uint64(c.bytes)}}
 	}
 	var list []span
@@ -87,12 +87,23 @@ func (b *block) markBulk(c *bulkCopy) {
 // bulkWritten turns the marks of a load that has landed into writes that those
 // know who wait for its mbarrier.
 func (r *raceState) bulkWritten(c *bulkCopy, m *mbarrier) {
-	if !c.marked {
+	if !c.marked && c.op.reduce == nil {
 		return
 	}
 	id := r.newEvent(c.w, c.from, eventAsync, 0, 1<<c.lane)
 	if m != nil {
 		r.onAgent(id, m)
+		if c.to != c.w.cta {
+			c.to.noteLanding(r.agent(m), m.completed, c)
+		}
+	}
+	if c.reading != nil { // those who know of the data know that the source was read
+		r.dropFlight(c.reading)
+		r.readBy(id, c)
+		c.reading = nil
+	}
+	if c.op.reduce != nil {
+		return
 	}
 	for _, s := range r.b.spans(c) {
 		r.unmark(s.off, int(s.end-s.off), stamp(id)<<eventShift|stamp(c.lane))
@@ -100,22 +111,50 @@ func (r *raceState) bulkWritten(c *bulkCopy, m *mbarrier) {
 	r.dropMark(c.mark)
 }
 
+// bulkReducing notes a reduction in shared memory. Others may be under way at
+// the same bytes, in whatever order they are done; those who wait for its
+// mbarrier know of it.
+func (r *raceState) bulkReducing(c *bulkCopy) {
+	c.event = r.newEvent(c.w, c.from, eventAsync|eventReduction, scopeCluster, 1<<c.lane)
+	at := side{w: c.w, in: c.in, lane: c.lane, space: ptx.SpaceShared, write: true, id: c.event}
+	r.sharedLane(&at, c.shared, int(c.bytes))
+	if m := r.b.mbarriers[c.mbar]; m != nil {
+		r.events[c.event].agent, r.events[c.event].tick = r.agent(m), m.completed+1
+	}
+}
+
+// readBy makes a copy's source one that an event has read.
+func (r *raceState) readBy(id uint32, c *bulkCopy) {
+	at := side{w: c.w, in: c.in, lane: c.lane, space: ptx.SpaceShared, id: id}
+	for _, s := range c.reading.ranges {
+		cells := r.cells(s.off, int(s.end-s.off))
+		for j := range cells {
+			if cells[j].w&specialStamp == 0 {
+				r.read(&cells[j], &at)
+			}
+		}
+	}
+}
+
+// agent is the number of an mbarrier's own clock, beside the warps'.
+func (r *raceState) agent(m *mbarrier) uint32 { return uint32(len(r.b.warps) + 1 + m.index) }
+
 // onAgent puts a write on an mbarrier's own clock: those know of it who wait
 // for the phase, and not yet the thread that asked for it.
 func (r *raceState) onAgent(id uint32, m *mbarrier) {
 	m.completed++
-	agent := len(r.b.warps) + 1 + m.index
+	agent := r.agent(m)
 	e := &r.events[id]
-	e.agent, e.tick = uint32(agent), m.completed
+	e.agent, e.tick = agent, m.completed
 	know := make(vclock, agent+1)
 	know[agent].all = m.completed
 	m.clock = m.clock.join(clock{{block: r.b.order, v: know}})
 }
 
-// bulkReading notes that a store begins to read shared memory.
-func (r *raceState) bulkReading(c *bulkCopy) {
-	c.reading = &flight{ranges: r.b.spans(c), from: c.from, warp: c.w.index, lane: c.lane}
-	at := side{w: c.w, in: c.in, lane: c.lane, space: ptx.SpaceShared, id: r.eventFor(c.w, c.in, c.op.shared, eventAsync)}
+// bulkReading notes that a copy begins to read shared memory.
+func (r *raceState) bulkReading(c *bulkCopy, ranges []span, m *memOp) {
+	c.reading = &flight{ranges: ranges, from: c.from, warp: c.w.index, lane: c.lane}
+	at := side{w: c.w, in: c.in, lane: c.lane, space: ptx.SpaceShared, id: r.eventFor(c.w, c.in, m, eventAsync)}
 	r.asyncRead(&at, c.reading.ranges)
 	r.flights = append(r.flights, c.reading)
 }
@@ -160,16 +199,7 @@ func (r *raceState) bulkRead(c *bulkCopy) {
 		return
 	}
 	r.dropFlight(c.reading)
-	id := r.newEvent(c.w, c.from, eventAsync, 0, 1<<c.lane)
-	at := side{w: c.w, in: c.in, lane: c.lane, space: ptx.SpaceShared, id: id}
-	for _, s := range c.reading.ranges {
-		cells := r.cells(s.off, int(s.end-s.off))
-		for j := range cells {
-			if cells[j].w&specialStamp == 0 {
-				r.read(&cells[j], &at)
-			}
-		}
-	}
+	r.readBy(r.newEvent(c.w, c.from, eventAsync, 0, 1<<c.lane), c)
 	c.reading = nil
 }
 

@@ -33,6 +33,7 @@ type raceState struct {
 	hadTurn   bool      // the block has had its turn: it sees what others wrote
 	held      []heldUse
 	flights   []*flight // reads of shared memory in flight
+	heard     vclock    // in a cluster: what its threads knew at the floor
 	proxied   vclock    // what is visible to the async proxy, up to the floor
 	proxies   bool      // some fence made something visible to it
 	global    []uint32  // of each event its number in the launch's list; 0 is none yet
@@ -73,8 +74,9 @@ type event struct {
 type eventFlags uint8
 
 const (
-	eventStrong eventFlags = 1 << iota // relaxed, volatile or atomic
-	eventAsync                         // by the copy engine, or cp.async
+	eventStrong    eventFlags = 1 << iota // relaxed, volatile or atomic
+	eventAsync                            // by the copy engine, or cp.async
+	eventReduction                        // an asynchronous one, in shared memory
 )
 
 // reader is one of several reads of a cell.
@@ -101,6 +103,7 @@ func (r *raceState) reset() {
 	r.events = append(r.events[:0], event{})
 	r.floor, r.epoch = 1<<eventShift, 0
 	clear(r.ticks)
+	r.heard = nil
 	r.readers, r.globalReaders = append(r.readers[:0], reader{}), append(r.globalReaders[:0], reader{})
 	r.inFlight, r.freeMark = r.inFlight[:0], r.freeMark[:0]
 	r.off, r.hadTurn = false, false
@@ -173,6 +176,9 @@ func (r *raceState) harmless(s stamp, id uint32) bool {
 	a, b := &r.events[s.event()], &r.events[id]
 	if min(a.scope, b.scope) == scopeCTA && !r.b.sameCTA(int(a.warp), int(b.warp)) {
 		return false
+	}
+	if a.flags&b.flags&eventReduction != 0 {
+		return true
 	}
 	return a.flags&b.flags&eventStrong != 0 && (a.flags|b.flags)&eventAsync == 0
 }

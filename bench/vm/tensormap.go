@@ -17,6 +17,8 @@ type TensorMap struct {
 	Box            []uint32 // elements copied of each dimension, 1 to 256
 	ElementStrides []uint32 // 1 to 8; nil is all 1
 	Swizzle        int      // bytes of a swizzled row: 0, 32, 64 or 128
+	Atom           int      // bytes that a swizzle of 128 keeps together: 0 (16), 16, 32 or 64
+	Flip           bool     // with an atom of 32 bytes: halves of 16 bytes are swapped in every second row of 128
 	FillNaN        bool     // elements outside read as NaN instead of 0
 }
 
@@ -32,7 +34,7 @@ const (
 	mapInterleave    = 10 // 0 none
 	mapSwizzle       = 11 // 0, 1, 2, 3: none, 32, 64, 128 bytes
 	mapFill          = 12 // 0 zeros, 1 NaN
-	mapAtomicity     = 13 // 0: 16 bytes
+	mapAtomicity     = 13 // 0, 1, 2, 3: 16 bytes, 32, 32 with halves flipped, 64
 	mapElementStride = 16 // uint8 each, minus 1; 5 of them
 	mapStride        = 24 // uint64 each, bytes; 4 of them
 	mapDim           = 56 // uint32 each, minus 1; 5 of them
@@ -68,9 +70,17 @@ func (t *TensorMap) Encode() ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("tensor map with a swizzle of %d bytes: want 0, 32, 64 or 128", t.Swizzle)
 	}
+	atom, ok := map[int]byte{0: 0, 16: 0, 32: 1, 64: 3}[t.Atom]
+	if !ok || t.Flip && t.Atom != 32 {
+		return nil, fmt.Errorf("tensor map with a swizzle of atoms of %d bytes, flipped: %t: want 16, 32 or 64, and only 32 flipped", t.Atom, t.Flip)
+	}
+	if t.Flip {
+		atom = 2
+	}
 	b := make([]byte, TensorMapSize)
 	binary.LittleEndian.PutUint64(b[mapAddress:], t.Address)
 	b[mapRank], b[mapType], b[mapSwizzle] = byte(rank-1), byte(number), swizzle
+	b[mapAtomicity] = atom
 	if t.FillNaN {
 		b[mapFill] = 1
 	}
@@ -103,14 +113,15 @@ func decodeTensorMap(b []byte) (*TensorMap, error) {
 		return nil, fmt.Errorf("tensor map with elements of type number %d: the virtual machine has 0 to 12", b[mapType])
 	}
 	if b[mapInterleave] != 0 {
-		return nil, fmt.Errorf("tensor map with interleave mode %d: the virtual machine has none", b[mapInterleave])
+		return nil, fmt.Errorf("tensor map with interleave mode %d: the virtual machine has none (0)", b[mapInterleave])
 	}
-	if b[mapSwizzle] > 3 || b[mapAtomicity] != 0 {
-		return nil, fmt.Errorf("tensor map with swizzle mode %d, atomicity %d: the virtual machine has modes 0 to 3 of 16 bytes", b[mapSwizzle], b[mapAtomicity])
+	if b[mapSwizzle] > 3 || b[mapAtomicity] > 3 {
+		return nil, fmt.Errorf("tensor map with swizzle mode %d, atomicity %d: the virtual machine has modes 0 to 3 and atomicities 0 to 3", b[mapSwizzle], b[mapAtomicity])
 	}
 	t := &TensorMap{
 		Type: mapTypes[b[mapType]], Address: binary.LittleEndian.Uint64(b[mapAddress:]),
 		Swizzle: []int{0, 32, 64, 128}[b[mapSwizzle]], FillNaN: b[mapFill] == 1,
+		Atom: []int{16, 32, 32, 64}[b[mapAtomicity]], Flip: b[mapAtomicity] == 2,
 	}
 	for i := range rank {
 		t.Dims = append(t.Dims, uint64(binary.LittleEndian.Uint32(b[mapDim+4*i:]))+1)
@@ -144,6 +155,9 @@ func (t *TensorMap) valid() error {
 	}
 	if t.Swizzle > 0 && inner > uint64(t.Swizzle) {
 		return fmt.Errorf("tensor map: inner box of %d bytes: want at most the %d of the swizzle", inner, t.Swizzle)
+	}
+	if t.Atom > 16 && t.Swizzle != 128 {
+		return fmt.Errorf("tensor map with a swizzle of %d bytes in atoms of %d: want a swizzle of 128", t.Swizzle, t.Atom)
 	}
 	for i, s := range t.Strides {
 		if s%16 != 0 || s >= 1<<40 {
@@ -236,6 +250,45 @@ func swizzled(addr uint64, swizzle int) uint64 {
 		return addr ^ addr>>3&0x70
 	}
 	return addr
+}
+
+// swizzle is how bytes move within shared memory: bits of the address that
+// mask names are XORed with those shift above. PTX ISA 5.5.7. The zero value
+// moves nothing.
+type swizzle struct {
+	mask  uint64
+	shift uint
+	piece int // bytes that stay together
+	flip  bool
+}
+
+func (t *TensorMap) swizzle() swizzle {
+	switch {
+	case t.Swizzle == 32:
+		return swizzle{0x10, 3, 16, false}
+	case t.Swizzle == 64:
+		return swizzle{0x30, 3, 16, false}
+	case t.Swizzle == 128 && t.Atom == 64:
+		return swizzle{0x40, 1, 64, false}
+	case t.Swizzle == 128 && t.Atom == 32:
+		s := swizzle{0x60, 2, 32, t.Flip}
+		if t.Flip {
+			s.piece = 8
+		}
+		return s
+	case t.Swizzle == 128:
+		return swizzle{0x70, 3, 16, false}
+	}
+	return swizzle{}
+}
+
+// of is where the byte at an address goes.
+func (s swizzle) of(addr uint64) uint64 {
+	out := addr ^ addr>>s.shift&s.mask
+	if s.flip {
+		out ^= addr >> 4 & 8
+	}
+	return out
 }
 
 func init() { decoders["tensormap"] = (*decoder).tensormap }
