@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"fmt"
 	"math"
 	"strings"
 )
@@ -36,16 +37,25 @@ func (p *parser) block(params []*Value) *Region {
 	return r
 }
 
+// UnknownOperationError is a word that stands where an operation should.
+type UnknownOperationError struct{ Name string }
+
+func (e *UnknownOperationError) Error() string { return fmt.Sprintf("%q: want an operation", e.Name) }
+
 // op reads one operation.
 func (p *parser) op() {
 	results := p.resultNames()
 	p.blank()
 	start := p.pos
 	o := &Op{Pos: p.here()}
-	code, ok := OpcodeByName(p.word())
-	if !ok {
-		p.pos = start
+	word := p.word()
+	code, ok := OpcodeByName(word)
+	switch {
+	case !ok && word == "":
 		p.want("an operation")
+		return
+	case !ok:
+		p.fail(start, "%w", &UnknownOperationError{word})
 		return
 	}
 	o.Code = code

@@ -158,6 +158,9 @@ func (l *library) archs() ([]int, error) {
 	if err := l.err("nvrtcGetNumSupportedArchs", C.call_num_archs(l.api, &n)); err != nil || n <= 0 {
 		return nil, err
 	}
+	if n > maxArchs {
+		return nil, fmt.Errorf("nvrtcGetNumSupportedArchs: %d architectures: want at most %d", int(n), maxArchs)
+	}
 	list := make([]C.int, n)
 	if err := l.err("nvrtcGetSupportedArchs", C.call_archs(l.api, &list[0])); err != nil {
 		return nil, err
@@ -227,6 +230,13 @@ func (l *library) output(which C.enum_output, p C.program) ([]byte, error) {
 	var n C.size_t
 	if err := l.err("reading NVRTC's output", C.call_size(l.api, which, p, &n)); err != nil || n == 0 {
 		return nil, err
+	}
+	limit := C.size_t(maxImage)
+	if which == C.LOG {
+		limit = maxLog
+	}
+	if n > limit {
+		return nil, fmt.Errorf("reading NVRTC's output: it states %d bytes: want at most %d", uint64(n), uint64(limit))
 	}
 	b := make([]byte, n)
 	err := l.err("reading NVRTC's output", C.call_read(l.api, which, p, (*C.char)(unsafe.Pointer(&b[0]))))

@@ -3,10 +3,12 @@
 package nvrtc
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -40,6 +42,32 @@ func TestOldNVRTC(t *testing.T) {
 	require.EqualError(t, err, "nvrtcCreateProgram: NVRTC_ERROR (1)")
 	_, err = c.Compile(t.Context(), Source{Name: "x.cu"}, Options{Arch: "sm_80", Flags: []string{"--crash"}})
 	require.EqualError(t, err, "compiling x.cu for sm_80: nvrtcCompileProgram: NVRTC_ERROR_INTERNAL_ERROR (11)")
+}
+
+// What an NVRTC says of its sizes is no reason to take that much memory.
+func TestSizesAreBounded(t *testing.T) {
+	for flag, want := range map[string]string{
+		"-DLOG_SIZE=1099511627776ull": "it states 1099511627776 bytes: want at most 67108864",
+		"-DPTX_SIZE=1099511627776ull": "it states 1099511627776 bytes: want at most 1073741824",
+		"-DLOG_SIZE=-1":               "it states 18446744073709551615 bytes",
+	} {
+		c, err := open(fake(t, flag))
+		require.NoError(t, err)
+		_, err = c.Compile(t.Context(), Source{Name: "x.cu"}, Options{Arch: "sm_80"})
+		require.ErrorContains(t, err, want)
+	}
+	_, err := open(fake(t, "-DMANY_ARCHS"))
+	require.ErrorContains(t, err, "1073741824 architectures: want at most 1024")
+}
+
+// One that hangs and cannot be cancelled is left behind.
+func TestHangingNVRTC(t *testing.T) {
+	c, err := open(fake(t))
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err = c.Compile(ctx, Source{Name: "x.cu"}, Options{Arch: "sm_80", Flags: []string{"--hang"}})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
 func TestNVRTCThatCannotBeUsed(t *testing.T) {

@@ -24,7 +24,7 @@ func (n Nvdisasm) Version(ctx context.Context) (string, error) { return toolVers
 func (n Nvdisasm) Disassemble(ctx context.Context, cubin []byte, flags ...string) (string, error) {
 	var text string
 	err := withScratch("kernel.cubin", cubin, func(_, path string) error {
-		out, err := runTool(ctx, n.Path, append(flags, path)...)
+		out, err := runTool(ctx, toolDeadline, n.Path, append(flags, path)...)
 		text = out.stdout
 		var exit *exec.ExitError
 		if errors.As(err, &exit) {

@@ -133,8 +133,9 @@ func (c *Compiler) Archs() []int { return slices.Clone(c.archs) }
 
 // Compile compiles src. It returns a *[CompileError] when NVRTC refuses the
 // source, an error that wraps [ErrArch] when it does not know the
-// architecture, and ctx's error once ctx is done; a compilation in flight is
-// then cancelled, where NVRTC can (12.9 and newer), or else waited for.
+// architecture, and ctx's error as soon as ctx is done; a compilation in flight
+// is then cancelled, where NVRTC can (12.9 and newer), or else ends by itself,
+// its result dropped.
 func (c *Compiler) Compile(ctx context.Context, src Source, opt Options) (*Result, error) {
 	if err := c.checkArch(opt.Arch); err != nil {
 		return nil, err
@@ -151,5 +152,26 @@ func (c *Compiler) Compile(ctx context.Context, src Source, opt Options) (*Resul
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return c.lib.compile(ctx, src, opt.Arch, flags)
+	type outcome struct {
+		result *Result
+		err    error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		r, err := c.lib.compile(ctx, src, opt.Arch, flags)
+		done <- outcome{r, err}
+	}()
+	select {
+	case o := <-done:
+		return o.result, o.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
+
+// What is believed of the sizes that NVRTC states.
+const (
+	maxLog   = 1 << 26
+	maxImage = 1 << 30 // of PTX or a cubin
+	maxArchs = 1 << 10
+)

@@ -1,6 +1,7 @@
 package nvrtc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,15 +11,19 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Ptxas is NVIDIA's assembler, a program of the toolkit.
-type Ptxas struct{ Path string }
+type Ptxas struct {
+	Path     string
+	Deadline time.Duration // for a file; 0 is 15 minutes
+}
 
 // FindPtxas looks for ptxas in dirs, the [SearchDirs] and PATH.
 func FindPtxas(dirs ...string) (Ptxas, error) {
 	path, err := findTool("ptxas", dirs)
-	return Ptxas{path}, err
+	return Ptxas{Path: path}, err
 }
 
 // Version is the toolkit release ptxas is from, such as 13.0.88.
@@ -45,8 +50,8 @@ type Usage struct {
 }
 
 // Assemble turns PTX into a cubin for arch, such as sm_90a. It returns a
-// *[CompileError] when ptxas refuses the PTX, and ctx's error when ctx ended
-// and the program was killed.
+// *[CompileError] when ptxas refuses the PTX, and when the program was killed
+// ctx's error, or one that wraps [ErrDeadline].
 func (p Ptxas) Assemble(ctx context.Context, ptx []byte, arch string, flags ...string) (*Assembly, error) {
 	if m := archName.FindString(arch); m == "" || !strings.HasPrefix(m, "sm_") {
 		return nil, fmt.Errorf("%w: %q is no architecture ptxas assembles for: want a name such as sm_80 or sm_90a", ErrArch, arch)
@@ -55,20 +60,32 @@ func (p Ptxas) Assemble(ctx context.Context, ptx []byte, arch string, flags ...s
 	err := withScratch("kernel.ptx", ptx, func(dir, path string) error {
 		image := filepath.Join(dir, "kernel.cubin")
 		args := append([]string{"-v", "--gpu-name=" + arch, "--output-file=" + image}, flags...)
-		out, err := runTool(ctx, p.Path, append(args, path)...)
+		out, err := runTool(ctx, cmp.Or(p.Deadline, toolDeadline), p.Path, append(args, path)...)
 		a.Log = strings.ReplaceAll(out.log(), path, "kernel.ptx")
 		a.Diagnostics = Diagnose(a.Log)
 		if err != nil {
 			return assembleError(err, arch, &a)
 		}
 		a.Usage = ParseUsage(a.Log)
-		a.Cubin, err = os.ReadFile(image)
+		a.Cubin, err = readImage(image)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &a, nil
+}
+
+// readImage reads what ptxas wrote.
+func readImage(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > maxImage {
+		return nil, fmt.Errorf("a cubin of %d bytes: want at most %d", info.Size(), maxImage)
+	}
+	return os.ReadFile(path)
 }
 
 // assembleError tells PTX that was refused from a ptxas that could not run.

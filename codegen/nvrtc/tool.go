@@ -3,6 +3,7 @@ package nvrtc
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -26,25 +27,61 @@ type output struct{ stdout, stderr string }
 
 func (o output) log() string { return cleanLog(o.stdout + o.stderr) }
 
-// runTool runs a program to its end or kills it with ctx, whose error it then
-// returns. A non-zero exit is an *exec.ExitError.
-func runTool(ctx context.Context, path string, args ...string) (output, error) {
-	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, path, args...)
+// ErrDeadline is wrapped by the error of a tool that took too long and was killed.
+var ErrDeadline = errors.New("no answer in time")
+
+// How long a tool may take. Compilers need seconds, minutes at the worst.
+const (
+	toolDeadline    = 15 * time.Minute
+	versionDeadline = time.Minute
+)
+
+// maxOutput bounds what is kept of what a tool prints: far more than the SASS of
+// any kernel.
+const maxOutput = 1 << 26
+
+// runTool runs a program to its end, or kills it and its children with ctx, whose
+// error it then returns, or after a time. A non-zero exit is an *exec.ExitError.
+func runTool(ctx context.Context, deadline time.Duration, path string, args ...string) (output, error) {
+	limited, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	var stdout, stderr boundedBuffer
+	cmd := exec.CommandContext(limited, path, args...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.WaitDelay = time.Second // for a child of a killed tool that keeps its pipes open
+	killWithChildren(cmd)
 	err := cmd.Run()
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		err = ctx.Err()
+	case limited.Err() != nil:
+		err = fmt.Errorf("%s: %w: killed after %s", path, ErrDeadline, deadline)
+	case stdout.over || stderr.over:
+		err = fmt.Errorf("%s: it printed more than %d bytes", path, maxOutput)
 	}
 	return output{stdout.String(), stderr.String()}, err
+}
+
+// boundedBuffer keeps maxOutput bytes and drops the rest.
+type boundedBuffer struct {
+	kept bytes.Buffer
+	over bool
+}
+
+func (b *boundedBuffer) String() string { return b.kept.String() }
+
+func (b *boundedBuffer) Write(p []byte) (int, error) {
+	room := maxOutput - b.kept.Len()
+	b.over = b.over || len(p) > room
+	b.kept.Write(p[:min(len(p), room)])
+	return len(p), nil
 }
 
 var release = regexp.MustCompile(`release [0-9.]+, V([0-9.]+)`)
 
 // toolVersion asks a program of the toolkit for its version, such as 13.0.88.
 func toolVersion(ctx context.Context, path string) (string, error) {
-	out, err := runTool(ctx, path, "--version")
+	out, err := runTool(ctx, versionDeadline, path, "--version")
 	if err != nil {
 		return "", fmt.Errorf("%s --version: %w", path, err)
 	}

@@ -100,6 +100,24 @@ func TestToolIsKilledWithItsContext(t *testing.T) {
 	defer cancel()
 	_, err := p.Assemble(ctx, []byte(square), "sm_80")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.NotErrorIs(t, err, nvrtc.ErrDeadline)
+}
+
+// A tool that hangs is killed, and so is what it started.
+func TestToolHasADeadline(t *testing.T) {
+	mark := filepath.Join(t.TempDir(), "alive")
+	p := nvrtc.Ptxas{Path: program(t, "(sleep 1; touch "+mark+") & wait"), Deadline: 50 * time.Millisecond}
+	_, err := p.Assemble(t.Context(), []byte(square), "sm_80")
+	require.ErrorIs(t, err, nvrtc.ErrDeadline)
+	require.ErrorContains(t, err, "killed after 50ms")
+	time.Sleep(1200 * time.Millisecond)
+	require.NoFileExists(t, mark)
+}
+
+func TestToolThatPrintsWithoutEnd(t *testing.T) {
+	p := nvrtc.Ptxas{Path: program(t, "head -c 70000000 /dev/zero")}
+	_, err := p.Version(t.Context())
+	require.ErrorContains(t, err, "printed more than 67108864 bytes")
 }
 
 // A tool that crashes is no fault of the PTX, and one that leaves no cubin

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -105,19 +104,17 @@ func readProgram(name string) (*ir.Program, error) {
 	return p, nil
 }
 
-var noOperation = regexp.MustCompile(`"(\w+)": want an operation$`)
-
 // nearOperation names the operations near one that a program misspells.
 func nearOperation(err error) string {
-	m := noOperation.FindStringSubmatch(err.Error())
-	if m == nil {
+	var unknown *ir.UnknownOperationError
+	if !errors.As(err, &unknown) {
 		return ""
 	}
 	var names []string
 	for _, code := range ir.Opcodes() {
 		names = append(names, code.String())
 	}
-	return didYouMean(m[1], names)
+	return didYouMean(unknown.Name, names)
 }
 
 // fileError classes what compiling a file's program refused: all but our own

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package nvrtc
+
+import "os/exec"
+
+func killWithChildren(*exec.Cmd) {}
