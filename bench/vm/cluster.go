@@ -386,21 +386,19 @@ func init() {
 }
 
 // clusterAddress is where the addresses begin that mapa and getctarank take:
-// they are generic where no space is named.
+// they are generic where no space is named (with 32 bits: of shared memory).
 func (d *decoder) clusterAddress() (window uint64, t ptx.Type) {
-	if !d.has("shared::cluster") {
+	cluster := d.has("shared::cluster")
+	if t = d.typ(); !cluster && t.Bits() == 64 {
 		window = sharedWindow
 	}
-	return window, d.typ()
+	return window, t
 }
 
 // mapa is the address in another block's shared memory of what has the same
 // place there.
 func (d *decoder) mapa() {
 	window, t := d.clusterAddress()
-	if window != 0 && t.Bits() != 64 {
-		d.refuse("type .%s: generic addresses have 64 bits", t)
-	}
 	ops := d.operands(3, 3)
 	in := d.new(kindMasked)
 	in.kd = d.destination(in, &in.d, &ops[0], t, exact).k
