@@ -9,6 +9,7 @@ import (
 	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/kernels/gemm"
 	"github.com/kgen-dev/kgen/kernels/layernorm"
+	"github.com/kgen-dev/kgen/kernels/paged"
 	"github.com/kgen-dev/kgen/kernels/softmax"
 )
 
@@ -19,6 +20,7 @@ func Families() []*family.Family {
 		gemm.Family(),
 		attention.Family(),
 		layernorm.Family(),
+		paged.Family(),
 		softmax.Family(),
 	}
 }

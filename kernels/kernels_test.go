@@ -67,6 +67,11 @@ func TestBadProblemsAreNamedInOneLine(t *testing.T) {
 		{"layernorm", flags{"dropout": "-0.1"}, "", "--dropout -0.1: want a probability from 0 to below 1"},
 		{"layernorm", flags{"eps": "1e39"}, "", "--eps 1e+39: want a number from 0 that float32 holds"},
 		{"layernorm", flags{"weight": "bf16"}, "t4", "--weight bf16: needs compute capability 8.0 and NVIDIA T4 has 7.5, want same, f16, f32 or none"},
+		{"paged", flags{"page": "3"}, "", "--page 3: want a power of two from 1 to 256"},
+		{"paged", flags{"page": "512"}, "", "--page 512: want a whole number from 1 to 256"},
+		{"paged", flags{"context": "-1"}, "", "--context -1: want a whole number from 1 to 2147483647"},
+		{"paged", flags{"heads": "6"}, "", "--heads 6, --kv-heads 8: want heads to be a multiple of kv-heads"},
+		{"paged", flags{"chunk": "100"}, "", "--chunk 100: want 0, 128, 256, 512, 1024, 2048 or 4096"},
 		{"softmax", flags{"rows": ""}, "", "--rows : want a whole number from 1 to 2147483647"},
 	} {
 		f, err := kernels.Family(c.family)
@@ -79,7 +84,7 @@ func TestBadProblemsAreNamedInOneLine(t *testing.T) {
 		require.EqualError(t, err, c.want)
 	}
 	_, err := kernels.Family("gem")
-	require.EqualError(t, err, `unknown family "gem": want one of gemm, flashattn, layernorm, softmax`)
+	require.EqualError(t, err, `unknown family "gem": want one of gemm, flashattn, layernorm, paged, softmax`)
 }
 
 func TestDefaults(t *testing.T) {
@@ -116,6 +121,11 @@ func TestWork(t *testing.T) {
 	w = problem(t, "flashattn", flags{"batch": "1", "heads": "1", "kv-heads": "1", "seq": "5", "seq-kv": "3", "causal": "false"}, nil).Work()
 	require.Equal(t, 15.0, w.Exp2)
 	require.Equal(t, 2.0*4096*4096*2, problem(t, "softmax", nil, nil).Work().Bytes)
+	w = problem(t, "paged", flags{"batch": "2", "query": "3", "context": "50", "heads": "6", "kv-heads": "3", "head-dim": "16", "window": "10"}, nil).Work()
+	require.Equal(t, family.Work{ // each query sees 10 keys, together the last 12, on pages 2 and 3
+		Math: target.BF16, FLOPs: 4 * 16 * 2 * 3 * 10 * 6, Exp2: 2 * 3 * 10 * 6,
+		Bytes: 2*16*(2*2*3*6+2*2*12*3) + 4*2*3*6 + 4*2*2 + 4*2,
+	}, w)
 	w = problem(t, "layernorm", flags{"rows": "3", "cols": "10", "residual": "f32", "weight": "f16"}, nil).Work()
 	require.Equal(t, family.Work{ // x and y, the residual in and out, weight and bias, mean and rstd
 		Math: target.F32, FLOPs: 9 * 3 * 10, Bytes: 3*10*(2+2) + 3*10*(4+4) + 10*(2+2) + 3*(4+4),
@@ -138,6 +148,8 @@ func TestSpacesAreLargeEnough(t *testing.T) {
 		requireSpace(t, problem(t, "flashattn", flags{"head-dim": "256"}, g), g, 20)
 		requireSpace(t, problem(t, "softmax", nil, g), g, 60)
 		requireSpace(t, problem(t, "layernorm", nil, g), g, 20)
+		requireSpace(t, problem(t, "paged", nil, g), g, 60)
+		requireSpace(t, problem(t, "paged", flags{"context": "1", "head-dim": "256", "heads": "8", "chunk": "256"}, g), g, 1)
 		requireSpace(t, problem(t, "layernorm", flags{"cols": "1"}, g), g, 1)
 		requireSpace(t, problem(t, "layernorm", flags{"rows": "1", "cols": "1048576"}, g), g, 20)
 		requireSpace(t, problem(t, "gemm", flags{"m": "1", "n": "1", "k": "1"}, g), g, 1)
@@ -213,6 +225,7 @@ func TestOneProgramServesAllSizes(t *testing.T) {
 		"gemm":      {{"m": "512", "n": "1024", "k": "640"}, nil},
 		"flashattn": {{"batch": "1", "heads": "8", "kv-heads": "1", "seq": "333", "seq-kv": "777"}, nil},
 		"layernorm": {{"rows": "3", "cols": "3000"}, nil},
+		"paged":     {{"batch": "3", "context": "1000", "query": "5", "ragged": "true"}, nil},
 		"softmax":   {{"rows": "3", "cols": "80000"}, nil},
 	} {
 		p, q := problem(t, name, pair[0], g), problem(t, name, pair[1], g)
@@ -242,6 +255,8 @@ func TestGoldenPrograms(t *testing.T) {
 		"layernorm":           {"layernorm", nil, nil},
 		"layernorm_two":       {"layernorm", flags{"cols": "100001", "dtype": "f16", "residual": "f32", "weight": "f32", "dropout": "0"}, nil},
 		"layernorm_rms":       {"layernorm", flags{"cols": "100001", "norm": "rms", "residual": "none", "bias": "none", "stats": "false"}, nil},
+		"paged":               {"paged", nil, nil},
+		"paged_pieces":        {"paged", flags{"batch": "1", "page": "1", "layout": "hnd", "window": "1000", "query": "7", "dtype": "f16"}, nil},
 		"softmax":             {"softmax", nil, nil},
 	} {
 		p := problem(t, c.family, c.flags, g)

@@ -25,8 +25,8 @@ type Data map[string]*Tensor
 
 // NewData allocates the tensors of args. Inputs are drawn from the standard normal
 // distribution (cut at 4.3 standard deviations) and rounded to the element type, by a
-// counter: element i of a tensor depends on seed, the tensor's name and i. Outputs, and
-// the gaps between rows, hold NaN.
+// counter: element i of a tensor depends on seed, the tensor's name and i; integers are
+// 0 to 2^16-1, all as likely. Outputs, and the gaps between rows, hold NaN, integers -1.
 func NewData(args []Arg, seed uint64) (Data, error) {
 	d := Data{}
 	for _, a := range args {
@@ -39,6 +39,9 @@ func NewData(args []Arg, seed uint64) (Data, error) {
 		}
 		if !a.Out {
 			t.fill(seed)
+			if a.Fill != nil {
+				a.Fill(t)
+			}
 		}
 		d[a.Name] = t
 	}
@@ -69,6 +72,10 @@ var codecs = map[ir.Elem]codec{
 		decode: func(b uint32) float64 { return float64(num.BF16ToF32(uint16(b))) },
 		encode: func(x float64) uint32 { return uint32(num.BF16FromF64(x)) },
 	},
+	ir.I32: {
+		decode: func(b uint32) float64 { return float64(int32(b)) },
+		encode: func(x float64) uint32 { return uint32(int32(x)) },
+	},
 	ir.F32: {
 		decode: func(b uint32) float64 { return float64(math.Float32frombits(b)) },
 		encode: func(x float64) uint32 { return math.Float32bits(float32(x)) },
@@ -88,7 +95,7 @@ func (t *Tensor) Offset(index ...int) int {
 func (t *Tensor) At(index ...int) float64 { return t.decode(t.Offset(index...)) }
 
 func (t *Tensor) decode(offset int) float64 {
-	if t.Elem == ir.F32 {
+	if t.Elem.MemoryBits() == 32 {
 		return codecs[t.Elem].decode(binary.LittleEndian.Uint32(t.Bytes[4*offset:]))
 	}
 	return codecs[t.Elem].decode(uint32(binary.LittleEndian.Uint16(t.Bytes[2*offset:])))
@@ -97,8 +104,11 @@ func (t *Tensor) decode(offset int) float64 {
 // Set rounds x to the element type and stores it.
 func (t *Tensor) Set(x float64, index ...int) { t.put(t.Offset(index...), codecs[t.Elem].encode(x)) }
 
+// SetInt stores an integer in a tensor of integers.
+func (t *Tensor) SetInt(x int64, index ...int) { t.put(t.Offset(index...), uint32(x)) }
+
 func (t *Tensor) put(offset int, bits uint32) {
-	if t.Elem == ir.F32 {
+	if t.Elem.MemoryBits() == 32 {
 		binary.LittleEndian.PutUint32(t.Bytes[4*offset:], bits)
 	} else {
 		binary.LittleEndian.PutUint16(t.Bytes[2*offset:], uint16(bits))
@@ -109,7 +119,7 @@ func (t *Tensor) put(offset int, bits uint32) {
 func (t *Tensor) Row(dst []float64, offset int) {
 	c := codecs[t.Elem]
 	for i := range dst {
-		if t.Elem == ir.F32 {
+		if t.Elem.MemoryBits() == 32 {
 			dst[i] = c.decode(binary.LittleEndian.Uint32(t.Bytes[4*(offset+i):]))
 		} else {
 			dst[i] = c.decode(uint32(binary.LittleEndian.Uint16(t.Bytes[2*(offset+i):])))
@@ -158,6 +168,11 @@ func (t *Tensor) fill(seed uint64) {
 	table := make([]uint32, 1<<16)
 	for i, x := range quantiles() {
 		table[i] = encode(x)
+	}
+	if t.Elem == ir.I32 {
+		for i := range table {
+			table[i] = uint32(i)
+		}
 	}
 	// A row at a time: the rows' first elements are those of the last dimension cut to 1.
 	cols, stride := t.Dims[len(t.Dims)-1], t.Strides[len(t.Dims)-1]

@@ -77,6 +77,9 @@ type Arg struct {
 	Strides []int // in elements
 	Out     bool  // written, not read
 
+	// Fill changes a tensor's random input after it was drawn; nil leaves it.
+	Fill func(*Tensor)
+
 	Int   int64   // value of an integer scalar
 	Float float64 // value of a floating-point scalar
 }

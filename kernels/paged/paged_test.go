@@ -1,0 +1,113 @@
+package paged
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/kgen-dev/kgen/kernels/family"
+	"github.com/stretchr/testify/require"
+)
+
+// Every page in use belongs to one sequence, and what no sequence holds is NaN.
+func TestTableAndCache(t *testing.T) {
+	for _, layout := range []string{"nhd", "hnd"} {
+		p := &Problem{Batch: 5, Query: 1, Context: 100, Page: 8, Heads: 2, KVHeads: 2, HeadDim: 16, Layout: layout, Ragged: true, Type: "bf16"}
+		d, err := family.NewData(p.Args(), 1)
+		require.NoError(t, err)
+		owner := map[int32]int{}
+		table := p.table()
+		numbers, tokens := 0, 0
+		for b := range p.Batch {
+			row := table[b*p.entries() : (b+1)*p.entries()]
+			n := p.length(b)
+			tokens += n
+			require.Equal(t, float64(n), d["len"].At(b))
+			for i, page := range row {
+				require.Equal(t, float64(page), d["table"].At(b, i))
+				if i >= ceil(n, p.Page) {
+					require.Equal(t, int32(unused), page)
+					continue
+				}
+				require.Less(t, int(page), p.pages())
+				require.NotContains(t, owner, page)
+				owner[page] = b
+			}
+		}
+		for _, x := range d["k"].Region(d["k"].Whole()) {
+			if !math.IsNaN(x) {
+				numbers++
+			}
+		}
+		require.Equal(t, tokens*p.KVHeads*p.HeadDim, numbers)
+	}
+}
+
+// The order of pages means nothing: with the table and the cache permuted alike, the
+// expected values stay.
+func TestExpectFollowsTheTable(t *testing.T) {
+	p := &Problem{Batch: 1, Query: 2, Context: 40, Page: 4, Heads: 2, KVHeads: 1, HeadDim: 16, Layout: "nhd", Type: "f16"}
+	d, err := family.NewData(p.Args(), 1)
+	require.NoError(t, err)
+	pages := p.table()
+	x := p.row(d, pages, 0, 1, 0, 1)
+	moved := slices.Clone(pages)
+	i, j := pages[2], pages[7]
+	moved[2], moved[7] = j, i
+	for _, name := range []string{"k", "v"} {
+		for slot := range p.Page {
+			for c := range p.HeadDim {
+				u, v := d[name].At(int(i), slot, 0, c), d[name].At(int(j), slot, 0, c)
+				d[name].Set(v, int(i), slot, 0, c)
+				d[name].Set(u, int(j), slot, 0, c)
+			}
+		}
+	}
+	require.Equal(t, x, p.row(d, moved, 0, 1, 0, 1))
+}
+
+// A key left out shows in both outputs.
+func TestTolerancesNoticeADroppedKey(t *testing.T) {
+	p := &Problem{Batch: 1, Query: 1, Context: 500, Page: 16, Heads: 1, KVHeads: 1, HeadDim: 64, Layout: "nhd", Type: "bf16"}
+	short := *p
+	short.Window = 499
+	d, err := family.NewData(p.Args(), 1)
+	require.NoError(t, err)
+	for _, out := range []string{"o", "lse"} {
+		all, err := p.Expect(d, d[out].Whole())
+		require.NoError(t, err)
+		some, err := short.Expect(d, d[out].Whole())
+		require.NoError(t, err)
+		worst := 0.0
+		for i := range all.Want {
+			worst = max(worst, math.Abs(all.Want[i]-some.Want[i])/all.Tol[i])
+		}
+		require.Greater(t, worst, 1.0, out)
+	}
+}
+
+// Regions of rows are boxes over (token, member) that hold each row once.
+func TestRegions(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 200 {
+		p := &Problem{Query: 1 + r.IntN(9), Heads: 1 + r.IntN(9), KVHeads: 1, HeadDim: 16}
+		lo := r.IntN(p.rows())
+		hi := lo + 1 + r.IntN(p.rows()-lo)
+		var rows []int
+		for _, region := range p.regions(0, 0, lo, hi) {
+			if region.Out != "lse" {
+				continue
+			}
+			for token := region.Lo[1]; token < region.Hi[1]; token++ {
+				for member := region.Lo[3]; member < region.Hi[3]; member++ {
+					rows = append(rows, token*p.group()+member)
+				}
+			}
+		}
+		slices.Sort(rows)
+		require.Len(t, rows, hi-lo)
+		require.Equal(t, lo, rows[0])
+		require.Equal(t, hi-1, rows[len(rows)-1])
+	}
+}
