@@ -83,6 +83,10 @@ func shortName(in *simt.Instr, opcode string) string {
 		}
 	case simt.OpPack, simt.OpUnpack:
 		kept = []string{in.Op.String(), in.Type.String()}
+	case simt.OpMbarInit, simt.OpMbarArrive, simt.OpMbarExpect, simt.OpMbarWait:
+		kept = []string{strings.Replace(in.Op.String(), "mbar", "mbarrier", 1)}
+	case simt.OpTensorLoad:
+		kept = []string{"tensor_load", kept[4]}
 	}
 	return strings.Join(kept, "_")
 }
@@ -219,6 +223,8 @@ func (p *printer) assembly(in *simt.Instr) assembled {
 		return p.store(in)
 	case simt.OpCpAsync:
 		return p.copyAsync(in)
+	case simt.OpMbarInit, simt.OpMbarArrive, simt.OpMbarExpect, simt.OpMbarWait, simt.OpTensorLoad:
+		return p.barrierObject(in)
 	}
 	return p.plain(in)
 }
@@ -447,10 +453,17 @@ func (p *printer) statement(in *simt.Instr) (text string, ok bool) {
 		if in.Args[0].IsInt(0) && in.Imm == 0 {
 			return "__syncthreads()", true
 		}
-	case simt.OpCpAsyncCommit, simt.OpFence:
+	case simt.OpCpAsyncCommit, simt.OpFence, simt.OpProxyFence, simt.OpWgmmaCommit:
 		a := asm{effects: true, memory: true, code: in.Opcode() + ";"}
 		name := identifier(strings.TrimSuffix(strings.Replace(in.Opcode(), ".acq_rel", "", 1), "_group"))
 		return p.h.add(name, in.Opcode(), a.text) + "()", true
+	case simt.OpMaxRegisters:
+		op := in.Opcode()
+		body := func(name string) string {
+			return "template <int N> static __device__ __forceinline__ void " + name +
+				"() {\n  asm volatile(\"" + op + " %0;\" : : \"n\"(N));\n}"
+		}
+		return fmt.Sprintf("%s<%d>()", p.h.add(identifier(strings.TrimSuffix(op, ".sync.aligned.u32")), op, body), in.Imm), true
 	case simt.OpCpAsyncWait:
 		body := func(name string) string {
 			return "template <int N> static __device__ __forceinline__ void " + name +

@@ -98,6 +98,9 @@ func (p *printer) reserveHelpers(taken map[string]bool) {
 			return
 		}
 		seen[in.Op] = op
+		if in.Op.Specific() {
+			return
+		}
 		n := shortName(in, op) + typeWord(in)
 		for _, suffix := range []string{"", "_if", "_if_else", "_part", "_part_if"} {
 			taken[n+suffix] = true
@@ -198,4 +201,5 @@ func (p *printer) arrays() {
 	for _, base := range order {
 		p.line("%s %s[%d];", types[base], base, size[base])
 	}
+	p.sizes = size
 }

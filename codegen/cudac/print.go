@@ -68,6 +68,9 @@ func supported(m *simt.Module, k *simt.Kernel) (err error) {
 		if _, sm := in.Requires(); sm > m.SM && err == nil {
 			err = fmt.Errorf("kernel %s for %s: %s needs sm_%d", k.Name, m.Arch, in.Opcode(), sm)
 		}
+		if in.Op.Specific() && m.Arch != "sm_90a" && err == nil {
+			err = fmt.Errorf("kernel %s for %s: %s needs sm_90a", k.Name, m.Arch, in.Opcode())
+		}
 	})
 	return err
 }
@@ -121,8 +124,9 @@ type printer struct {
 	inline  []bool  // by value ID: printed where it is used
 	uses    []int32 // by value ID
 	names   []string
-	signed  []bool // by register: the variable is an int
-	array   []bool // by register: an element of an array
+	signed  []bool         // by register: the variable is an int
+	array   []bool         // by register: an element of an array
+	sizes   map[string]int // of arrays
 	outside map[*simt.Instr][]int32
 	home    []int // by register: the block that declares it
 	known   []bool

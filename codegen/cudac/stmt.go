@@ -131,6 +131,8 @@ func (p *printer) instr(in *simt.Instr) {
 		p.branch(in)
 	case simt.OpMma:
 		p.mma(in)
+	case simt.OpWgmma, simt.OpWgmmaFence, simt.OpWgmmaWait:
+		p.wgmma(in)
 	default:
 		p.simple(in)
 	}

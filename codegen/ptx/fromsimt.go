@@ -42,6 +42,9 @@ func supported(m *simt.Module, k *simt.Kernel) (err error) {
 		if _, sm := in.Requires(); sm > m.SM && err == nil {
 			err = fmt.Errorf("kernel %s for %s: %s needs sm_%d", k.Name, m.Arch, in.Opcode(), sm)
 		}
+		if in.Op.Specific() && m.Arch != "sm_90a" && err == nil {
+			err = fmt.Errorf("kernel %s for %s: %s needs sm_90a", k.Name, m.Arch, in.Opcode())
+		}
 	})
 	return err
 }
@@ -256,6 +259,7 @@ func (e *emitter) inputs() {
 			p := &e.k.Params[in.Imm]
 			if p.Bytes > 0 {
 				e.op(movB64, d, operandName(&Symbol{Name: e.paramName(p)}))
+				e.op(&Opcode{"cvta", []string{"param", "u64"}}, d, d)
 				continue
 			}
 			c := &Opcode{"ld", []string{"param", "b" + strconv.Itoa(p.Type.Bits())}}
@@ -308,8 +312,10 @@ func (e *emitter) opcode(in *simt.Instr) *Opcode {
 	switch in.Op {
 	case simt.OpCpAsync:
 		key.imm = int64(in.CpAsyncBytes())
-	case simt.OpFloatCvt:
+	case simt.OpFloatCvt, simt.OpWgmma:
 		key.imm = in.Imm
+	case simt.OpTensorLoad:
+		key.imm = int64(len(in.Args))
 	}
 	c, ok := e.opcodes[key]
 	if !ok {

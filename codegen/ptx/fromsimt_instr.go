@@ -33,9 +33,15 @@ func (e *emitter) instr(in *simt.Instr) {
 		e.memory(in)
 	case simt.OpMma:
 		e.mma(in)
+	case simt.OpWgmma, simt.OpWgmmaFence, simt.OpWgmmaCommit, simt.OpWgmmaWait:
+		e.wgmma(in)
+	case simt.OpMbarInit, simt.OpMbarArrive, simt.OpMbarExpect, simt.OpMbarWait:
+		e.mbarrier(in)
+	case simt.OpTensorLoad:
+		e.tensorLoad(in)
 	case simt.OpShfl, simt.OpVote, simt.OpBallot, simt.OpRedux, simt.OpMatch, simt.OpElect:
 		e.warp(in)
-	case simt.OpBar, simt.OpBarArrive, simt.OpWarpSync, simt.OpFence, simt.OpCpAsyncWait:
+	case simt.OpBar, simt.OpBarArrive, simt.OpWarpSync, simt.OpFence, simt.OpCpAsyncWait, simt.OpProxyFence, simt.OpMaxRegisters:
 		e.order(in)
 	default:
 		e.plain(in)
@@ -192,7 +198,7 @@ func (e *emitter) order(in *simt.Instr) {
 		e.op(c, ops...)
 	case simt.OpWarpSync:
 		e.op(c, allLanes)
-	case simt.OpCpAsyncWait:
+	case simt.OpCpAsyncWait, simt.OpMaxRegisters:
 		e.op(c, operandInt(in.Imm))
 	default:
 		e.op(c)

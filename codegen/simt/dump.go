@@ -182,6 +182,15 @@ func (d *dumper) attrs(in *Instr) {
 	case OpMma:
 		info := in.Mma.Info()
 		fmt.Fprintf(d, "%s", strings.TrimPrefix(info.PTX, "mma.sync.aligned"))
+	case OpWgmma:
+		s := in.Wgmma()
+		fmt.Fprintf(d, "%s", strings.TrimPrefix(in.wgmmaOpcode(), "wgmma.mma_async.sync.aligned"))
+		if s.TransA {
+			d.WriteString(".transA")
+		}
+		if s.TransB {
+			d.WriteString(".transB")
+		}
 	case OpLdMatrix, OpStMatrix:
 		fmt.Fprintf(d, ".x%d", in.Vec)
 	case OpShfl:
@@ -207,7 +216,7 @@ func (d *dumper) attrs(in *Instr) {
 	d.flags(in)
 }
 
-var flagNames = []string{"ftz", "approx", "nan", "trans", "unsigned", "volatile"}
+var flagNames = []string{"ftz", "approx", "nan", "trans", "unsigned", "volatile", "fewer"}
 
 func (d *dumper) flags(in *Instr) {
 	for i, name := range flagNames {

@@ -103,6 +103,7 @@ const (
 	Trans                      // transposed (ldmatrix, stmatrix)
 	Unsigned                   // conversion from or to an unsigned integer
 	Volatile                   // memory is shared with other threads beyond barriers
+	Fewer                      // registers are given up (max_registers)
 )
 
 // Result is the instruction's only result.

@@ -24,7 +24,7 @@ func (t Type) suffix(kind byte) string {
 // ".NaN"; $m the rounding mode, $v the same where a
 // conversion needs one; $c and $k a comparison and its type; $j an integer
 // with the sign of the flags; $8 an 8-bit float format; $h $V $o $a $S the
-// modes of shuffles, votes, reductions and fences.
+// modes of shuffles, votes, reductions and fences; $R which way registers change.
 func (in *Instr) Opcode() string {
 	switch in.Op {
 	case OpLd, OpSt:
@@ -37,6 +37,10 @@ func (in *Instr) Opcode() string {
 		return in.matrixOpcode()
 	case OpMma:
 		return in.Mma.Info().PTX
+	case OpWgmma:
+		return in.wgmmaOpcode()
+	case OpTensorLoad:
+		return in.tensorOpcode()
 	}
 	t := in.Op.Info().PTX
 	if strings.IndexByte(t, '$') < 0 {
@@ -145,6 +149,11 @@ func (in *Instr) mark(m byte) string {
 		return "s32"
 	case 'S':
 		return in.Scope.String()
+	case 'R':
+		if in.Flags&Fewer != 0 {
+			return "dec"
+		}
+		return "inc"
 	}
 	return ""
 }

@@ -101,6 +101,19 @@ const (
 
 	// Tensor cores.
 	OpMma
+	OpWgmmaFence  // operands and results: registers that wgmma will use
+	OpWgmma       // Imm: its WgmmaShape
+	OpWgmmaCommit // closes a group
+	OpWgmmaWait   // Imm: groups that may still be in flight
+
+	// Copies by a tensor map, and what waits for them.
+	OpMbarInit   // Imm: arrivals
+	OpMbarArrive // counts one
+	OpMbarExpect // Imm: bytes
+	OpMbarWait   // (mbarrier, parity)
+	OpTensorLoad // (shared, tensor map, mbarrier, coordinates...)
+	OpProxyFence
+	OpMaxRegisters // Imm: registers of each thread
 
 	// Order.
 	OpBar       // Imm: threads, 0 for all; arg: barrier's number
@@ -161,6 +174,23 @@ type OpInfo struct {
 	C      string // CUDA C's operator or function, for the types it has one; else a helper wraps the PTX
 	Ver    int    // least PTX version times ten, 0 for any
 	SM     int    // least target, 0 for any
+}
+
+// Specific tells whether an operation is of the architecture sm_90a alone, which no other
+// runs.
+func (op Op) Specific() bool {
+	switch op {
+	case OpWgmmaFence, OpWgmma, OpWgmmaCommit, OpWgmmaWait, OpMaxRegisters:
+		return true
+	}
+	return false
+}
+
+// Specific tells whether the kernel needs a target whose name ends in an a.
+func (k *Kernel) Specific() bool {
+	found := false
+	Walk(k.Body, func(in *Instr) { found = found || in.Op.Specific() })
+	return found
 }
 
 var ops = [numOps]OpInfo{
@@ -249,7 +279,19 @@ var ops = [numOps]OpInfo{
 	OpStMatrix:      {Name: "stmatrix", Args: "s*", Types: any32, Effect: Writes | Convergent, Pipe: PipeLSU, Ver: 78, SM: 90},
 	OpPrefetch:      {Name: "prefetch", Args: "g", Types: setOf(Ptr), Effect: Orders, Pipe: PipeLSU, PTX: "prefetch.global.L2"},
 
-	OpMma: {Name: "mma", Args: "*", Result: "*", Types: anyReg, Effect: Convergent, Pipe: PipeTensor},
+	OpMma:         {Name: "mma", Args: "*", Result: "*", Types: anyReg, Effect: Convergent, Pipe: PipeTensor},
+	OpWgmmaFence:  {Name: "wgmma_fence", Args: "*", Result: "*", Types: setOf(Void), Effect: Orders | Convergent, Pipe: PipeTensor, PTX: "wgmma.fence.sync.aligned", Ver: 80, SM: 90},
+	OpWgmma:       {Name: "wgmma", Args: "*", Result: "*", Types: anyReg, Effect: Reads | Orders | Convergent, Pipe: PipeTensor, Ver: 80, SM: 90},
+	OpWgmmaCommit: {Name: "wgmma_commit", Types: setOf(Void), Effect: Orders | Convergent, Pipe: PipeTensor, PTX: "wgmma.commit_group.sync.aligned", Ver: 80, SM: 90},
+	OpWgmmaWait:   {Name: "wgmma_wait", Args: "*", Result: "*", Types: setOf(Void), Effect: Orders | Convergent, Pipe: PipeTensor, PTX: "wgmma.wait_group.sync.aligned", Ver: 80, SM: 90},
+
+	OpMbarInit:     {Name: "mbar_init", Args: "s", Types: setOf(Void), Effect: Writes | Orders, Pipe: PipeLSU, PTX: "mbarrier.init.shared.b64", Ver: 70, SM: 80},
+	OpMbarArrive:   {Name: "mbar_arrive", Args: "s", Types: setOf(Void), Effect: Orders, Pipe: PipeLSU, PTX: "mbarrier.arrive.shared.b64", Ver: 70, SM: 80},
+	OpMbarExpect:   {Name: "mbar_expect", Args: "s", Types: setOf(Void), Effect: Orders, Pipe: PipeLSU, PTX: "mbarrier.arrive.expect_tx.shared.b64", Ver: 80, SM: 90},
+	OpMbarWait:     {Name: "mbar_wait", Args: "si", Types: setOf(Void), Effect: Orders, Pipe: PipeLSU, PTX: "mbarrier.try_wait.parity.shared.b64", Ver: 78, SM: 90},
+	OpTensorLoad:   {Name: "tensor_load", Args: "sgsi*", Types: setOf(Void), Effect: Reads | Writes, Pipe: PipeLSU, Ver: 80, SM: 90},
+	OpProxyFence:   {Name: "proxy_fence", Types: setOf(Void), Effect: Orders, Pipe: PipeLSU, PTX: "fence.proxy.async.shared::cta", Ver: 80, SM: 90},
+	OpMaxRegisters: {Name: "max_registers", Types: setOf(Void), Effect: Orders | Convergent, Pipe: PipeCtrl, PTX: "setmaxnreg.$R.sync.aligned.u32", Ver: 80, SM: 90},
 
 	OpBar:       {Name: "bar", Args: "i", Types: setOf(Void), Effect: Orders | Convergent, Pipe: PipeCtrl, PTX: "bar.sync"},
 	OpBarArrive: {Name: "bar_arrive", Args: "i", Types: setOf(Void), Effect: Orders | Convergent, Pipe: PipeCtrl, PTX: "bar.arrive"},

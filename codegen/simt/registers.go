@@ -12,7 +12,7 @@ type Copy struct {
 // of each round, for a branch at the end of either side. Copies of an edge
 // happen at once; Sequence puts them in an order.
 type Edges struct {
-	Enter, Next []Copy // For, Loop
+	Enter, Next []Copy // For, Loop; Enter also of what changes operands in place
 	Then, Else  []Copy // If
 }
 
@@ -69,6 +69,7 @@ type liveness struct {
 	ends  map[*Instr]loopSpan
 	order []*Instr // control instructions, inner before outer
 	mmas  []*Instr
+	tied  []*Instr
 	casts []*Instr
 }
 
@@ -147,12 +148,20 @@ func (l *liveness) block(b *Block) {
 			continue
 		case in.Op == OpMma:
 			l.mmas = append(l.mmas, in)
+		default:
+			if _, ok := in.Tied(); ok {
+				l.tied = append(l.tied, in)
+			}
 		}
 		late := p
 		if in.Guard != nil && len(in.Results) > 0 {
 			late++ // its defaults are written before it reads its address
 		}
 		for i, x := range in.Args {
+			if in.Op == OpWgmma && x.Type == I64 {
+				l.use(x, p+1)
+				continue
+			}
 			if in.Op == OpMma && i < len(in.Args)-len(in.Results) {
 				l.use(x, p+1) // D may take C's place, but not A's or B's
 				continue
@@ -256,6 +265,12 @@ func (c *coalescer) run() {
 		info := in.Mma.Info()
 		for i, d := range in.Results {
 			c.merge(in.Args[info.A+info.B+i], d)
+		}
+	}
+	for _, in := range c.l.tied {
+		first, _ := in.Tied()
+		for i, d := range in.Results {
+			c.merge(in.Args[first+i], d)
 		}
 	}
 	for i := len(c.l.order) - 1; i >= 0; i-- {
@@ -414,6 +429,12 @@ func (c *coalescer) finish() *Registers {
 	takeBlock(k.Body, take)
 	for _, in := range c.l.order {
 		r.Edges[in] = r.edges(in, c.l)
+	}
+	for _, in := range c.l.tied {
+		first, _ := in.Tied()
+		if cs := r.copies(c.l, in.Results, in.Args[first:]); len(cs) > 0 {
+			r.Edges[in] = &Edges{Enter: cs}
+		}
 	}
 	return r
 }

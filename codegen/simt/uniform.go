@@ -68,7 +68,7 @@ func (u *uniformity) instrVaries(in *Instr) bool {
 	switch in.Op {
 	case OpVote, OpBallot, OpRedux:
 		return false
-	case OpElect, OpAtom, OpLdMatrix, OpMma, OpMatch:
+	case OpElect, OpAtom, OpLdMatrix, OpMma, OpWgmma, OpMatch:
 		return true
 	case OpShfl:
 		return in.Shfl != Idx || in.Imm != 0x1f || u.any(in.Args[1:])

@@ -154,6 +154,15 @@ func (v *verifier) instr(in *Instr) {
 		v.memory(in)
 	case OpMma:
 		v.mma(in)
+	case OpWgmma:
+		v.wgmma(in)
+	}
+	if first, ok := in.Tied(); ok {
+		for i, r := range in.Results {
+			if first+i >= len(in.Args) || r.Type != in.Args[first+i].Type {
+				v.errorf("%s: result %d is not of its operand's type", in, i)
+			}
+		}
 	}
 	for i, r := range in.Results {
 		if r.Def != in || int(r.Index) != i || r.Block != nil {
@@ -186,7 +195,7 @@ func (v *verifier) attributes(in *Instr) {
 // guardable tells whether instructions of op may have a guard.
 func guardable(op Op) bool {
 	switch op {
-	case OpLd, OpSt, OpAtom, OpRed, OpCpAsync, OpPrefetch:
+	case OpLd, OpSt, OpAtom, OpRed, OpCpAsync, OpPrefetch, OpMbarInit, OpMbarArrive, OpMbarExpect, OpTensorLoad:
 		return true
 	}
 	return false
@@ -205,6 +214,29 @@ func (v *verifier) mma(in *Instr) {
 		}
 		if x.Type.Bits() != want.Bits() || j >= i.A+i.B && x.Type != want {
 			v.errorf("%s: operand %d is %s, want %s", in, j, x.Type, want)
+		}
+	}
+}
+
+func (v *verifier) wgmma(in *Instr) {
+	if n := len(in.Args); n < 2 || in.Args[0].Type != I64 && n < 5 {
+		v.errorf("%s: %d operands, want those of A and B", in, n)
+		return
+	}
+	s := in.Wgmma()
+	a, b, c := in.WgmmaOperands()
+	n := s.N / 2 / s.Form.Info().Pack
+	if len(in.Results) != n || len(c) != 0 && len(c) != n {
+		v.errorf("%s: %d accumulators and %d results, want %d", in, len(c), len(in.Results), n)
+	}
+	if b.Type != I64 {
+		v.errorf("%s: B is %s, want a descriptor", in, b.Type)
+	}
+	if len(a) > 1 {
+		for _, x := range a {
+			if x.Type.Bits() != 32 {
+				v.errorf("%s: a register of A is %s, want 32 bits", in, x.Type)
+			}
 		}
 	}
 }

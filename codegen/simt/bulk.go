@@ -1,0 +1,59 @@
+package simt
+
+import "strconv"
+
+// MbarInit makes the 8 bytes at a shared address an mbarrier whose phases end after so
+// many arrivals, and after the bytes expected have come.
+func (b *Builder) MbarInit(at *Value, arrivals int) { b.mbarrier(OpMbarInit, at).Imm = int64(arrivals) }
+
+// MbarArrive counts an arrival.
+func (b *Builder) MbarArrive(at *Value) { b.mbarrier(OpMbarArrive, at) }
+
+// MbarExpect counts an arrival, and bytes that the phase waits for.
+func (b *Builder) MbarExpect(at *Value, bytes int) { b.mbarrier(OpMbarExpect, at).Imm = int64(bytes) }
+
+// MbarWait waits until the phase of the given parity, an I32 of 0 or 1, is over. The
+// phase before an mbarrier's first counts as over and has parity 1.
+func (b *Builder) MbarWait(at, parity *Value) {
+	at, off := b.split(at, 0)
+	b.check(OpMbarWait, Void, []*Value{at, parity})
+	b.emit(OpMbarWait, Void, at, parity).Offset = off
+}
+
+func (b *Builder) mbarrier(op Op, at *Value) *Instr { return b.access(op, Void, Shared, at, Access{}) }
+
+// TensorLoad starts a copy of a tensor map's box from the given coordinates, innermost
+// first, to shared memory. Elements outside the tensor are zeros. The bytes count at
+// an mbarrier when they have come.
+func (b *Builder) TensorLoad(to, tensor, mbar *Value, at []*Value) {
+	to, off := b.split(to, 0)
+	args := append([]*Value{to, tensor, mbar}, at...)
+	b.check(OpTensorLoad, Void, args)
+	in := b.emit(OpTensorLoad, Void, args...)
+	in.Space, in.Offset = Shared, off
+	in.Guard, in.GuardNot = b.guard, b.not
+}
+
+// ProxyFence makes the thread's ordinary writes to shared memory visible to asynchronous
+// copies and wgmma.
+func (b *Builder) ProxyFence() { b.emit(OpProxyFence, Void) }
+
+// MaxRegisters changes how many registers each of the warpgroup's threads has: up if it
+// needs more than at its start, else down.
+func (b *Builder) MaxRegisters(n int, up bool) {
+	in := b.emit(OpMaxRegisters, Void)
+	in.Imm = int64(n)
+	if !up {
+		in.Flags = Fewer
+	}
+}
+
+func (in *Instr) tensorOpcode() string {
+	return "cp.async.bulk.tensor." + strconv.Itoa(len(in.Args)-3) + "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+}
+
+func (in *Instr) wgmmaOpcode() string {
+	s := in.Wgmma()
+	info := s.Form.Info()
+	return "wgmma.mma_async.sync.aligned.m64n" + strconv.Itoa(s.N) + "k" + strconv.Itoa(info.K) + "." + info.Types
+}
