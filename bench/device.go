@@ -8,6 +8,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"github.com/kgen-dev/kgen/codegen/ptx"
 )
 
 // Device runs PTX: the virtual machine (bench/vm) or a GPU. Its methods are
@@ -43,6 +45,9 @@ type Device interface {
 	// the report beside it holds what came before. Any other error means that
 	// the launch could not be made, or that ctx ended.
 	Launch(ctx context.Context, m *Module, kernel string, l Launch) (*Report, error)
+
+	// TensorMap is the argument that passes a tensor map, as the device reads it.
+	TensorMap(t *TensorMap) (Arg, error)
 
 	// Close frees everything.
 	Close() error
@@ -138,6 +143,17 @@ func F32(v float32) Arg { return U32(math.Float32bits(v)) }
 
 // F64 is a 64-bit floating-point argument.
 func F64(v float64) Arg { return U64(math.Float64bits(v)) }
+
+// TensorMap describes a tensor in global memory to bulk tensor copies: what a driver's
+// cuTensorMapEncodeTiled takes. Elements outside read as zeros.
+type TensorMap struct {
+	Type    ptx.Type // of elements
+	Address uint64
+	Dims    []uint64 // elements, innermost first
+	Strides []uint64 // bytes between elements of dimension 1, 2...
+	Box     []uint32 // elements copied of each dimension
+	Swizzle int      // bytes of a swizzled row: 0, 32, 64 or 128
+}
 
 // Report is what a launch did.
 type Report struct {

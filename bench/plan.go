@@ -3,8 +3,10 @@ package bench
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 
 	"github.com/kgen-dev/kgen/codegen"
+	"github.com/kgen-dev/kgen/codegen/ptx"
 )
 
 // RunPlan launches a plan's steps in order and returns a report of each. memory has
@@ -21,7 +23,11 @@ func RunPlan(ctx context.Context, d Device, m *Module, p *codegen.Plan, memory [
 		}
 		l := Launch{Grid: [3]uint32{uint32(s.Grid), 1, 1}, Block: [3]uint32{uint32(s.Threads), 1, 1}, SharedBytes: int64(s.SharedBytes)}
 		for _, a := range s.Args {
-			l.Args = append(l.Args, planArg(a, memory))
+			arg, err := planArg(d, a, memory)
+			if err != nil {
+				return reports, fmt.Errorf("kernel %s: %w", s.Kernel, err)
+			}
+			l.Args = append(l.Args, arg)
 		}
 		if points != nil && points[i] != nil {
 			for _, at := range points[i] {
@@ -41,10 +47,28 @@ func RunPlan(ctx context.Context, d Device, m *Module, p *codegen.Plan, memory [
 	return reports, nil
 }
 
-func planArg(a codegen.PlanArg, memory []Buffer) Arg {
-	if a.Memory >= 0 {
-		return Pointer(memory[a.Memory])
+func planArg(d Device, a codegen.PlanArg, memory []Buffer) (Arg, error) {
+	switch {
+	case a.Map != nil:
+		return d.TensorMap(tensorMap(a.Map, memory[a.Memory].Address))
+	case a.Memory >= 0:
+		return Pointer(memory[a.Memory]), nil
 	}
 	b := binary.LittleEndian.AppendUint64(nil, a.Bits)
-	return Arg(b[:a.Bytes])
+	return Arg(b[:a.Bytes]), nil
+}
+
+// mapTypes are the types of tensor maps by that of elements.
+var mapTypes = map[string]ptx.Type{"f16": ptx.F16, "bf16": ptx.BF16, "f32": ptx.F32, "e4m3": ptx.U8, "e5m2": ptx.U8, "i8": ptx.U8}
+
+func tensorMap(m *codegen.TensorMap, address uint64) *TensorMap {
+	t := &TensorMap{Type: mapTypes[m.Elem.String()], Address: address, Swizzle: m.Swizzle}
+	for i, n := range m.Dims {
+		t.Dims = append(t.Dims, uint64(n))
+		t.Box = append(t.Box, uint32(m.Box[i]))
+	}
+	for _, n := range m.Strides {
+		t.Strides = append(t.Strides, uint64(n))
+	}
+	return t
 }

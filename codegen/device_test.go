@@ -123,7 +123,7 @@ func TestFourWays(t *testing.T) {
 				s.right(t, "direct PTX", s.onDevice(t, c, direct, vm.Options{}))
 				cuda, err := c.CUDA()
 				require.NoError(t, err)
-				res, err := cc.Compile(context.Background(), nvrtc.Source{Name: f.Name + ".cu", Text: cuda}, nvrtc.Options{Arch: fmt.Sprintf("compute_%d", s.gpu.CC.SM()), Flags: []string{"--fmad=false"}})
+				res, err := cc.Compile(context.Background(), nvrtc.Source{Name: f.Name + ".cu", Text: cuda}, nvrtc.Options{Arch: c.Module.Virtual(), Flags: []string{"--fmad=false"}})
 				require.NoError(t, err, s.String())
 				s.right(t, "NVRTC's PTX", s.onDevice(t, c, string(res.PTX), vm.Options{}))
 			})

@@ -18,25 +18,9 @@ import (
 // follows it. Where a tile with a layout is wanted in another one, a conversion is
 // put behind its definition, so outside loops when the tile is.
 func layouts(k *ir.Kernel, m *machine) {
-	forget(k.Body)
 	c := &chooser{k: k, m: m, f: newFacts(k), users: usersOf(k.Body), known: map[*ir.Value]*versions{}, branches: branchesOf(k.Body), warps: max(k.Hints.Warps, 1)}
 	body := c.open(k.Body, nil)
 	body.close()
-}
-
-// forget drops the layouts that a program came with.
-func forget(r *ir.Region) {
-	for _, v := range r.Params {
-		v.Type.Layout = nil
-	}
-	for _, o := range r.Ops {
-		for _, v := range o.Results {
-			v.Type.Layout, v.Type.Shared = nil, nil
-		}
-		for _, in := range o.Regions {
-			forget(in)
-		}
-	}
 }
 
 // chooser is the state of the pass.
@@ -76,6 +60,7 @@ type versions struct {
 	lazy  bool   // made when asked for
 	open  bool   // a loop's carried value whose layout the body will decide
 	forms []form
+	stays bool // made as it lies in shared memory
 }
 
 // form is the value in one layout.
@@ -531,6 +516,10 @@ func (c *chooser) atomic(o *ir.Op, s *slot) {
 // copy asks for row numbers and masks as the copy is shared out.
 func (c *chooser) copy(o *ir.Op, s *slot) {
 	ring := o.Operand("ring").Type
+	if ring.Shared != nil {
+		s.ops = append(s.ops, o)
+		return
+	}
 	l, _ := c.f.copyLayout(o, ring, c.warps)
 	if l == nil {
 		panic(unsupported(o, "no layout for a copy of %s", ring))

@@ -10,6 +10,10 @@ import (
 // dot gives a dot its fragments: those of the tensor-core instruction that
 // multiplies its types, or plain register tiles where there is none.
 func (c *chooser) dot(o *ir.Op, s *slot) {
+	if staysShared(o.Args[1]) {
+		c.warpgroupDot(o, s)
+		return
+	}
 	if e := c.m.multiplied(o); e != o.Args[0].Type.Elem || e != o.Args[1].Type.Elem {
 		o.Args[0], o.Args[1] = c.castTo(o.Args[0], e, o, s), c.castTo(o.Args[1], e, o, s)
 	}
@@ -36,6 +40,46 @@ func (c *chooser) dot(o *ir.Op, s *slot) {
 	c.scales(o, lc)
 	s.ops = append(s.ops, o)
 	c.define(o.Result(), lc, s)
+}
+
+// warpgroupDot leaves what wgmma reads from shared memory there.
+func (c *chooser) warpgroupDot(o *ir.Op, s *slot) {
+	t, _ := c.m.wgmmaTile(o, c.warps)
+	groups := c.warps / 4
+	lc, err := layout.WGMMAAccumulator(o.Result().Type.Shape, groups)
+	if err != nil {
+		panic(unsupported(o, "%w", err))
+	}
+	if x := o.Args[0]; staysShared(x) {
+		o.Args[0] = c.stay(x)
+	} else {
+		la, err := layout.WGMMAOperandA(x.Type.Shape, t.form.Info().Bits, groups)
+		if err != nil {
+			panic(unsupported(o, "%w", err))
+		}
+		o.Args[0] = c.want(x, la)
+	}
+	o.Args[1], o.Args[2] = c.stay(o.Args[1]), c.want(o.Args[2], lc)
+	s.ops = append(s.ops, o)
+	c.define(o.Result(), lc, s)
+}
+
+// stay makes a tile that is read of a ring, perhaps transposed, without a layout: it
+// stays in shared memory.
+func (c *chooser) stay(v *ir.Value) *ir.Value {
+	k := c.known[v]
+	if k.stays {
+		return v
+	}
+	k.stays = true
+	n := &ir.Op{Code: k.def.Code, Given: k.def.Given, Attrs: k.def.Attrs, Pos: k.def.Pos, Args: slices.Clone(k.def.Args)}
+	if n.Code == ir.OpTranspose {
+		n.Args[0] = c.stay(n.Args[0])
+	}
+	v.Def, v.Index = n, 0
+	n.Results = []*ir.Value{v}
+	k.at.ops = append(k.at.ops, n)
+	return v
 }
 
 // castTo is a tile as another type, made when it is asked for.

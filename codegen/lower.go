@@ -30,6 +30,9 @@ type lowering struct {
 	users    users
 	in       *ir.Region // being lowered
 	pending  unordered
+
+	copies    []*ir.Op // by tensor maps, not committed yet
+	mbarsMade bool
 }
 
 // lower produces the thread program of a kernel.
@@ -106,11 +109,14 @@ func (l *lowering) op(o *ir.Op) {
 	case ir.OpSignal:
 		l.signal(o)
 	case ir.OpRing:
+		if o.Result().Type.Shared != nil {
+			l.tensorStart()
+		}
 		l.meet() // others may still be reading what lay there before
 	case ir.OpCopy:
 		l.copy(o)
 	case ir.OpCommit:
-		l.commit()
+		l.commit(o)
 	case ir.OpAcquire:
 		l.meet()
 	case ir.OpWait:
@@ -159,8 +165,13 @@ func (l *lowering) loop(o *ir.Op) {
 		init = append(init, l.registers(v)...)
 	}
 	count, depth := counted(o)
+	phased := count != nil && slices.ContainsFunc(body.Ops, func(in *ir.Op) bool { return in.Code == ir.OpWait && tensorRing(in.Args) != nil })
 	if count != nil {
-		init = append(init, l.modulo(o.Args[3+slices.Index(body.Params, count)-1], depth))
+		from := o.Args[3+slices.Index(body.Params, count)-1]
+		if phased {
+			init = append(init, l.phase(from, depth))
+		}
+		init = append(init, l.modulo(from, depth))
 	}
 	before := l.pending
 	l.enterLoop(o)
@@ -170,7 +181,11 @@ func (l *lowering) loop(o *ir.Op) {
 			c = l.define(p, c)
 		}
 		if count != nil {
-			l.counters[count] = counter{depth, c[0].Named("slot")}
+			n := counter{depth: depth, remainder: c[len(c)-1].Named("slot")}
+			if phased {
+				n.phase = c[0].Named("phase")
+			}
+			l.counters[count] = n
 		}
 		yield := l.region(body)
 		next := make([]*simt.Value, 0, len(init))
@@ -178,14 +193,19 @@ func (l *lowering) loop(o *ir.Op) {
 			next = append(next, l.registers(v)...)
 		}
 		if count != nil {
-			next = append(next, l.wrap(l.b.Add(l.counters[count].remainder, l.b.Const32(1)), depth))
+			n := l.counters[count]
+			if phased {
+				last := l.b.Cmp(simt.EQ, n.remainder, l.b.Const32(depth-1))
+				next = append(next, l.b.Xor(n.phase, l.b.Select(last, l.b.Const32(1), l.b.Const32(0))))
+			}
+			next = append(next, l.wrap(l.b.Add(n.remainder, l.b.Const32(1)), depth))
 		}
 		return next
 	})
 	l.pending = l.pending.or(before)
 	for i, r := range o.Results {
 		if count == body.Params[1+i] {
-			l.counters[r] = counter{depth, results[len(results)-1]}
+			l.counters[r] = counter{depth: depth, remainder: results[len(results)-1]}
 		}
 		results = l.define(r, results)
 	}

@@ -11,6 +11,10 @@ import (
 // dot multiplies fragments, one slice of K after another. Operands that are read
 // from shared memory are loaded a slice ahead of the instructions that use them.
 func (l *lowering) dot(o *ir.Op) {
+	if staysShared(o.Args[1]) {
+		l.warpgroupDot(o)
+		return
+	}
 	form, tensor := l.m.tensorForm(o)
 	depth, groups := o.Args[0].Type.Shape[1], scaleGroups(o)
 	step := form.k

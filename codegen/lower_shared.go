@@ -32,6 +32,7 @@ func (l *lowering) slotAddress(ring *buffer, k *ir.Value) *simt.Value {
 type counter struct {
 	depth     int
 	remainder *simt.Value
+	phase     *simt.Value // parity of how often it went round; nil where nobody asks
 }
 
 // modulo is k modulo a ring's depth.
@@ -117,6 +118,10 @@ func (t threadPlace) at(p layout.Place) (*simt.Value, int) {
 // registers.
 func (l *lowering) copy(o *ir.Op) {
 	ringValue := o.Operand("ring")
+	if ringValue.Type.Shared != nil {
+		l.copies = append(l.copies, o)
+		return
+	}
 	ring := l.plan.buffers[ringValue]
 	lay, bytes := l.f.copyLayout(o, ringValue.Type, l.warps)
 	if lay == nil {
@@ -210,14 +215,24 @@ func wavesOf(s *layout.Shared, lay *layout.Layout, bytes int) int {
 	return (t.Actual + t.Instructions - 1) / t.Instructions
 }
 
-func (l *lowering) commit() {
-	if l.m.sm >= 80 {
+func (l *lowering) commit(o *ir.Op) {
+	if tensorRing(o.Args) != nil {
+		l.tensorCommit(o)
+	}
+	if l.m.sm >= 80 && l.plan.copiesByThreads {
 		l.b.CpAsyncCommit()
 	}
 }
 
-// await waits for the thread's own copies and then for everybody's.
+// await waits for the thread's own copies and then for everybody's, or for the bytes of
+// tensor maps.
 func (l *lowering) await(o *ir.Op) {
+	if r := tensorRing(o.Args); r != nil {
+		l.tensorWait(r, o.Operand("slot"))
+	}
+	if !byThreads(o.Operands("rings")) {
+		return
+	}
 	if l.m.sm >= 80 {
 		l.b.CpAsyncWait(o.Pending)
 	}
@@ -229,6 +244,9 @@ func (l *lowering) read(o *ir.Op) {
 	ring := l.plan.buffers[o.Args[0]]
 	r := &ringRead{ring: ring, slot: l.slotAddress(ring, o.Args[1]), l: o.Result().Type.Layout, value: o.Result()}
 	l.reads[o.Result()] = r
+	if r.l == nil {
+		return // it stays where it is
+	}
 	if !l.users.readLate(o.Result(), l.in) {
 		l.tiles[o.Result()] = l.loadAll(r)
 		l.pending.shared = true

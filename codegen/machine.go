@@ -7,7 +7,8 @@ import (
 
 // machine is what lowering asks of the target's instruction set.
 type machine struct {
-	sm int // compute capability times ten
+	sm    int  // compute capability times ten
+	wgmma bool // has the warpgroup's matrix instruction, and copies by tensor maps
 }
 
 // tensorForm is a tensor-core instruction: its tile and the width of its operands.

@@ -180,7 +180,9 @@ func definedIn(r *ir.Region, v *ir.Value) bool {
 func (l *lowering) leaves(r *ir.Region, busy bool) bool {
 	for _, o := range r.Ops {
 		switch o.Code {
-		case ir.OpWait, ir.OpBarrier, ir.OpAwait, ir.OpSignal, ir.OpAcquire, ir.OpRing:
+		case ir.OpWait:
+			busy = busy && !byThreads(o.Operands("rings"))
+		case ir.OpBarrier, ir.OpAwait, ir.OpSignal, ir.OpAcquire, ir.OpRing:
 			busy = false
 		case ir.OpRelease, ir.OpWrite, ir.OpRead:
 			busy = true
@@ -207,11 +209,19 @@ func isRead(v *ir.Value) bool {
 
 // asynchronous tells whether a copy is done without registers.
 func (l *lowering) asynchronous(o *ir.Op) bool {
+	if o.Operand("ring").Type.Shared != nil {
+		return true
+	}
 	if l.m.sm < 80 || o.Operand("mask") != nil || o.Operand("fill") != nil {
 		return false
 	}
 	_, bytes := l.f.copyLayout(o, o.Operand("ring").Type, l.warps)
 	return bytes >= 4
+}
+
+// byThreads tells whether threads copy to one of the rings: a wait for them is a barrier.
+func byThreads(rings []*ir.Value) bool {
+	return slices.ContainsFunc(rings, func(r *ir.Value) bool { return r.Type.Shared == nil })
 }
 
 // barrier makes all warps meet.

@@ -3,6 +3,7 @@ package codegen
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/kgen-dev/kgen/codegen/simt"
 	"github.com/kgen-dev/kgen/ir"
@@ -13,10 +14,11 @@ type ParamKind uint8
 
 // The kinds of parameters.
 const (
-	ParamPointer ParamKind = iota // address of a view's first element, 64 bits
-	ParamSize                     // a view's size in one dimension, i32
-	ParamStride                   // a view's stride in one dimension, in elements, i64
-	ParamScalar                   // a scalar, of its own width
+	ParamPointer   ParamKind = iota // address of a view's first element, 64 bits
+	ParamSize                       // a view's size in one dimension, i32
+	ParamStride                     // a view's stride in one dimension, in elements, i64
+	ParamScalar                     // a scalar, of its own width
+	ParamTensorMap                  // a view's tensor map, 128 bytes
 )
 
 // Param is one parameter of a compiled kernel, in the order they are passed. Only
@@ -24,11 +26,16 @@ const (
 type Param struct {
 	Kind ParamKind
 	Arg  int     // which of the tile program's parameters it comes from
-	Dim  int     // ParamSize, ParamStride
+	Dim  int     // ParamSize, ParamStride; ParamTensorMap: the contiguous one
 	Elem ir.Elem // element of the view, or type of the scalar
 
 	// Narrow says of a stride that the kernel computes with it in 32 bits of bytes.
 	Narrow bool
+
+	// Of a ParamTensorMap: the elements that a copy moves of each dimension, in the order
+	// of the tensor map, and the bytes of a swizzled row.
+	Box     [mostMapDims]int
+	Swizzle int
 }
 
 // view is a view in registers.
@@ -150,6 +157,11 @@ func (l *lowering) passed(p Param, name string) *simt.Value {
 		q.Type, q.Elem = simt.Ptr, elementType(p.Elem)
 		q.Align = int(l.f.pointerAlign(l.k.Params[p.Arg]))
 		q.Const = !l.writes(l.k.Body, l.k.Params[p.Arg])
+	case ParamTensorMap:
+		q.Type, q.Bytes = simt.Ptr, tensorMapBytes
+		for i := 1; slices.ContainsFunc(l.s.Params, func(p simt.Param) bool { return p.Name == q.Name }); i++ {
+			q.Name = fmt.Sprintf("%s%d", name, i)
+		}
 	case ParamSize:
 		q.Type = simt.I32
 	case ParamStride:

@@ -11,7 +11,7 @@ type pass struct {
 // pipeline is every step from a tile program to a clean thread program, in order.
 var pipeline = append([]pass{
 	{"check", func(s *state) error { return check(s.kernel, s.machine) }},
-	{"stage", func(s *state) error { stage(s.kernel); return nil }},
+	{"stage", func(s *state) error { stage(s.kernel, s.machine); return nil }},
 	{"peel", func(s *state) error { peel(s.kernel); return nil }},
 	{"layouts", func(s *state) error { layouts(s.kernel, s.machine); return nil }},
 	{"lower", func(s *state) (err error) {

@@ -37,10 +37,24 @@ type PlanStep struct {
 
 // PlanArg is an argument of a launch: bits, or the address of memory.
 type PlanArg struct {
-	Bytes  int // 2, 4 or 8
+	Bytes  int // 2, 4 or 8; 128 for a tensor map
 	Bits   uint64
 	Memory int // number of a program's argument, or that plus Workspace's; -1 for none
+
+	Map *TensorMap // of that memory
 }
+
+// TensorMap describes a view to copies by tensor maps: what a driver's
+// cuTensorMapEncodeTiled takes beside the address. Elements outside read as zeros.
+type TensorMap struct {
+	Elem    ir.Elem
+	Dims    []int64 // elements, innermost first
+	Strides []int64 // bytes from an element to the next, of all dimensions but the first
+	Box     []int   // elements that a copy moves of each dimension
+	Swizzle int     // bytes of a swizzled row: 32, 64 or 128
+}
+
+const tensorMapBytes = 128
 
 // maxGrid is the most blocks a launch has along x (CUDA C Programming Guide,
 // compute capabilities).
@@ -184,6 +198,8 @@ func (p Param) pass(a Argument, memory int) PlanArg {
 	switch p.Kind {
 	case ParamPointer:
 		return PlanArg{Bytes: 8, Memory: memory}
+	case ParamTensorMap:
+		return PlanArg{Bytes: tensorMapBytes, Memory: memory, Map: p.tensorMap(a)}
 	case ParamSize:
 		return PlanArg{Bytes: 4, Bits: uint64(a.Dims[p.Dim]), Memory: -1}
 	case ParamStride:
@@ -194,6 +210,26 @@ func (p Param) pass(a Argument, memory int) PlanArg {
 		bytes = 4
 	}
 	return PlanArg{Bytes: bytes, Bits: a.Bits, Memory: -1}
+}
+
+// tensorMap describes an argument. What a dimension of one element has for a stride does
+// not matter to a copy, but must be one that tensor maps allow; a dimension of none is
+// never copied from.
+func (p Param) tensorMap(a Argument) *TensorMap {
+	m := &TensorMap{Elem: p.Elem, Swizzle: p.Swizzle}
+	for i, d := range mapOrder(len(a.Dims), p.Dim) {
+		m.Dims = append(m.Dims, max(a.Dims[d], 1))
+		m.Box = append(m.Box, p.Box[i])
+		if i == 0 {
+			continue
+		}
+		stride := a.Strides[d] * int64(bytesOf(p.Elem))
+		if a.Dims[d] <= 1 {
+			stride = mapAlign
+		}
+		m.Strides = append(m.Strides, stride)
+	}
+	return m
 }
 
 // maxTileStride is the most bytes from one element of a tile to the next in any

@@ -65,7 +65,7 @@ func TestRandomCUDA(t *testing.T) {
 				if len(src) > 300_000 {
 					t.Skipf("%d bytes of CUDA C would take NVRTC minutes", len(src))
 				}
-				o := nvrtc.Options{Arch: fmt.Sprintf("compute_%d", gpu.CC.SM()), Flags: []string{"--fmad=false"}}
+				o := nvrtc.Options{Arch: c.Module.Virtual(), Flags: []string{"--fmad=false"}}
 				res, err := cc.Compile(context.Background(), nvrtc.Source{Name: "random.cu", Text: src}, o)
 				if err != nil {
 					return "", err

@@ -2,6 +2,7 @@ package codegen
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/kgen-dev/kgen/ir"
@@ -15,6 +16,9 @@ type sharedPlan struct {
 	buffers map[any]*buffer // *ir.Value of a ring, or *ir.Op
 	size    int
 	align   int
+
+	tensorRings     []*ir.Value // those that tensor maps fill
+	copiesByThreads bool        // there are others
 }
 
 // buffer is a piece of shared memory that lives from one operation to another.
@@ -102,7 +106,7 @@ func (p *planner) touch(o *ir.Op, r *ir.Region) {
 		if u := p.rings[a]; u != nil {
 			u.buf.last = max(u.buf.last, p.n)
 			p.use(u, o)
-			if o.Code == ir.OpRead && p.users.readLate(o.Result(), r) {
+			if o.Code == ir.OpRead && (a.Type.Shared != nil || p.users.readLate(o.Result(), r)) {
 				p.reads[o.Result()] = u
 			}
 		}
@@ -119,8 +123,10 @@ func (p *planner) touch(o *ir.Op, r *ir.Region) {
 func (p *planner) extend(r *ir.Region, at int) {
 	for _, o := range r.Ops {
 		for _, a := range o.Args {
-			if u := p.rings[a]; u != nil {
-				u.buf.last = max(u.buf.last, at)
+			for _, u := range []*ringUse{p.rings[a], p.reads[a]} {
+				if u != nil {
+					u.buf.last = max(u.buf.last, at)
+				}
 			}
 		}
 		for _, in := range o.Regions {
@@ -134,6 +140,14 @@ func (p *planner) ring(o *ir.Op) {
 	b := &buffer{depth: v.Type.Depth, first: p.n, last: p.n}
 	u := &ringUse{value: v, buf: b}
 	p.rings[v] = u
+	if v.Type.Shared != nil {
+		m := &buffer{size: mbarBytes, depth: v.Type.Depth, align: mbarBytes, last: math.MaxInt}
+		p.list = append(p.list, m)
+		p.plan.buffers[mbarOf{v}] = m
+		p.plan.tensorRings = append(p.plan.tensorRings, v)
+	} else {
+		p.plan.copiesByThreads = true
+	}
 	p.order = append(p.order, u)
 	p.list = append(p.list, b)
 	p.plan.buffers[v] = b
@@ -141,6 +155,9 @@ func (p *planner) ring(o *ir.Op) {
 
 // use notes an access of a ring with its layout.
 func (p *planner) use(u *ringUse, o *ir.Op) {
+	if u.value.Type.Shared != nil {
+		return
+	}
 	switch o.Code {
 	case ir.OpCopy:
 		l, bytes := p.f.copyLayout(o, u.value.Type, p.warps)
@@ -187,6 +204,10 @@ func (f *facts) copyLayout(o *ir.Op, t ir.Type, warps int) (*layout.Layout, int)
 // place chooses a ring's shared layout.
 func (p *planner) place(u *ringUse) error {
 	t := u.value.Type
+	if s := t.Shared; s != nil {
+		u.buf.shared, u.buf.size, u.buf.align = s, s.Size(), s.Align()
+		return nil
+	}
 	if u.order == nil {
 		u.order = rowMajor(len(t.Shape))
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kgen-dev/kgen/ir"
+	"github.com/kgen-dev/kgen/ir/layout"
 )
 
 // stage moves what dots multiply into shared memory: a load that only dots use
@@ -18,7 +19,11 @@ import (
 // leave in flight is found by playing the order of commits through.
 //
 // What the kernel itself writes stays where it is: a copy would be done at another time.
-func stage(k *ir.Kernel) {
+//
+// Where the machine has tensor maps and wgmma, what tensor maps can copy for products of
+// warpgroups goes that way: the type of its ring says how it lies.
+func stage(k *ir.Kernel, m *machine) {
+	forget(k.Body)
 	s := &stager{k: k, users: usersOf(k.Body), written: map[*ir.Value]bool{}}
 	for _, o := range globalAccesses(k.Body, nil) {
 		if writesGlobal(o) {
@@ -26,13 +31,30 @@ func stage(k *ir.Kernel) {
 			s.written[param] = true
 		}
 	}
+	s.tensor = tensorLoads(s, m)
 	s.region(k.Body)
+}
+
+// forget drops the layouts that a program came with.
+func forget(r *ir.Region) {
+	for _, v := range r.Params {
+		v.Type.Layout = nil
+	}
+	for _, o := range r.Ops {
+		for _, v := range o.Results {
+			v.Type.Layout, v.Type.Shared = nil, nil
+		}
+		for _, in := range o.Regions {
+			forget(in)
+		}
+	}
 }
 
 type stager struct {
 	k       *ir.Kernel
 	users   users
 	written map[*ir.Value]bool // parameters that the kernel stores to
+	tensor  map[*ir.Op]*layout.Shared
 }
 
 // writes tells whether the kernel stores to what a view is part of.
@@ -238,7 +260,9 @@ func registersOf(t ir.Type, warps int) int {
 
 func (s *stager) newRing(e *editor, st *staged, depth int) *ir.Value {
 	t := st.load.Result().Type
-	ring := e.one(&ir.Op{Code: ir.OpRing, Pos: st.load.Pos}, ir.RingOf(depth, t.Elem, t.Shape...))
+	of := ir.RingOf(depth, t.Elem, t.Shape...)
+	of.Shared = s.tensor[st.load]
+	ring := e.one(&ir.Op{Code: ir.OpRing, Pos: st.load.Pos}, of)
 	ring.Name = st.load.Result().Name
 	return ring
 }

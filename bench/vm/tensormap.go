@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/ptx"
 )
 
@@ -446,4 +447,10 @@ func publishMap(w *warp, in *inst) {
 		w.globalPieces(in, in.bulk.global, lane, to[lane], TensorMapSize, true, 0, func(b []byte, at int) { copy(b, src[at:]) })
 	}
 	w.mask = saved
+}
+
+// TensorMap encodes a tensor map for a launch.
+func (d *Device) TensorMap(t *bench.TensorMap) (bench.Arg, error) {
+	m := TensorMap{Type: t.Type, Address: t.Address, Dims: t.Dims, Strides: t.Strides, Box: t.Box, Swizzle: t.Swizzle}
+	return m.Encode()
 }

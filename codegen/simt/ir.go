@@ -1,6 +1,9 @@
 package simt
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Module is a set of kernels for one target.
 type Module struct {
@@ -8,6 +11,9 @@ type Module struct {
 	SM      int    // compute capability times ten: 80, 90, 120
 	Kernels []*Kernel
 }
+
+// Virtual is the target as compilers from C to PTX name it: "compute_90a".
+func (m *Module) Virtual() string { return "compute_" + strings.TrimPrefix(m.Arch, "sm_") }
 
 // Param is a parameter of a kernel.
 type Param struct {

@@ -179,8 +179,7 @@ func ptxText(ctx context.Context, c *codegen.Compiled, via, name string) (string
 	if err != nil {
 		return "", fmt.Errorf("%w; --via ptx does without NVRTC", err)
 	}
-	arch := fmt.Sprintf("compute_%d", c.Module.SM)
-	res, err := compiler.Compile(ctx, nvrtc.Source{Name: name + ".cu", Text: text}, nvrtc.Options{Arch: arch, Flags: nvrtcFlags, LineInfo: true})
+	res, err := compiler.Compile(ctx, nvrtc.Source{Name: name + ".cu", Text: text}, nvrtc.Options{Arch: c.Module.Virtual(), Flags: nvrtcFlags, LineInfo: true})
 	if err != nil {
 		return "", err
 	}

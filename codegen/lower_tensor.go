@@ -1,0 +1,158 @@
+package codegen
+
+import (
+	"slices"
+
+	"github.com/kgen-dev/kgen/codegen/simt"
+	"github.com/kgen-dev/kgen/ir"
+)
+
+// Copies by tensor maps. Each buffer of such a ring, or of the first of the rings that
+// are filled together, has an mbarrier: its phase ends when the bytes of all of them have
+// come.
+
+const mbarBytes = 8
+
+// mbarOf is the key of a ring's mbarriers in the plan of shared memory.
+type mbarOf struct{ ring *ir.Value }
+
+// tensorStart makes the mbarriers of all rings, when the first ring is made.
+func (l *lowering) tensorStart() {
+	if l.mbarsMade {
+		return
+	}
+	l.mbarsMade = true
+	b := l.b
+	rings := l.plan.tensorRings
+	l.under(l.firstThread(), func() {
+		for _, r := range rings {
+			for k := range r.Type.Depth {
+				b.MbarInit(b.Add(b.SharedBase(), b.Const32(l.plan.buffers[mbarOf{r}].offset+k*mbarBytes)), 1)
+			}
+		}
+	})
+	b.ProxyFence()
+	l.barrier()
+}
+
+func (l *lowering) firstThread() *simt.Value {
+	return l.b.Cmp(simt.EQ, l.tid(), l.b.Const32(0))
+}
+
+// mbarrier is the address of the mbarrier of index k of a ring.
+func (l *lowering) mbarrier(ring, k *ir.Value) *simt.Value {
+	b := l.b
+	buf := l.plan.buffers[mbarOf{ring}]
+	base := b.Add(b.SharedBase(), b.Const32(buf.offset))
+	if ring.Type.Depth == 1 {
+		return base
+	}
+	return b.Add(base, b.Mul(l.modulo(k, ring.Type.Depth), b.Const32(mbarBytes)))
+}
+
+// tensorCommit starts the copies that a commit closes: one thread says how many bytes
+// will come, and asks for them.
+func (l *lowering) tensorCommit(o *ir.Op) {
+	ring := tensorRing(o.Args)
+	slot := o.Operand("slot")
+	b := l.b
+	bytes := 0
+	copies := l.copies
+	l.copies = nil
+	for _, c := range copies {
+		t := c.Operand("ring").Type
+		bytes += t.Elements() * bytesOf(t.Elem)
+		if c.Operand("pred") != copies[0].Operand("pred") {
+			panic(unsupported(c, "copies of one group under different predicates"))
+		}
+	}
+	if len(copies) == 0 {
+		return
+	}
+	p := l.firstThread()
+	if q := copies[0].Operand("pred"); q != nil {
+		p = l.both(p, l.scalar(q))
+	}
+	mbar := l.mbarrier(ring, slot)
+	l.under(p, func() {
+		b.MbarExpect(mbar, bytes)
+		for _, c := range copies {
+			l.tensorCopy(c, mbar)
+		}
+	})
+}
+
+// tensorCopy asks for the boxes of a copy, one for each atom of its rows.
+func (l *lowering) tensorCopy(o *ir.Op, mbar *simt.Value) {
+	b := l.b
+	ring := l.plan.buffers[o.Operand("ring")]
+	s := ring.shared
+	a := accessOf(o, s.Shape())
+	m := l.tensorMap(o, a)
+	inner := a.axisDim(s.Order()[0])
+	to := l.slotAddress(ring, o.Operand("slot"))
+	tensor := l.passed(m, o.View().Name+"_map")
+	for i := range s.Atoms() {
+		var at []*simt.Value
+		for _, d := range mapOrder(len(a.indices), inner) {
+			x := l.scalar(a.indices[d])
+			if d == inner {
+				x = b.Add(x, b.Const32(i*s.Atom()))
+			}
+			at = append(at, x)
+		}
+		b.TensorLoad(b.Add(to, b.Const32(i*s.AtomStride())), tensor, mbar, at)
+	}
+}
+
+// mapOrder is the order of a view's dimensions in a tensor map: the contiguous one, then
+// the others from the last.
+func mapOrder(dims, inner int) []int {
+	order := []int{inner}
+	for d := dims - 1; d >= 0; d-- {
+		if d != inner {
+			order = append(order, d)
+		}
+	}
+	return order
+}
+
+// tensorMap describes the parameter that a copy's tensor map is.
+func (l *lowering) tensorMap(o *ir.Op, a access) Param {
+	s := l.plan.buffers[o.Operand("ring")].shared
+	p := Param{Kind: ParamTensorMap, Arg: slices.Index(l.k.Params, o.View()), Elem: o.View().Type.Elem, Dim: a.axisDim(s.Order()[0]), Swizzle: s.Swizzle()}
+	for i, d := range mapOrder(len(a.indices), p.Dim) {
+		p.Box[i] = 1
+		for axis, n := range a.shape {
+			if a.axisDim(axis) == d {
+				p.Box[i] = n
+			}
+		}
+	}
+	p.Box[0] = s.Atom()
+	return p
+}
+
+// tensorWait waits for the bytes of index k of a ring.
+func (l *lowering) tensorWait(ring, k *ir.Value) {
+	l.b.MbarWait(l.mbarrier(ring, k), l.phase(k, ring.Type.Depth))
+}
+
+// phase is the parity of the phase in which index k of a ring is filled.
+func (l *lowering) phase(k *ir.Value, depth int) *simt.Value {
+	b := l.b
+	if a, ok := affineOf(k); ok && len(a.terms) == 1 && a.terms[0].k == 1 && a.c >= 0 {
+		if c, ok := l.counters[a.terms[0].v]; ok && c.depth == depth && c.phase != nil {
+			phase := c.phase
+			if int(a.c)/depth%2 == 1 {
+				phase = b.Xor(phase, b.Const32(1))
+			}
+			if ahead := int(a.c) % depth; ahead > 0 {
+				wraps := b.Cmp(simt.GE, c.remainder, b.Const32(depth-ahead))
+				phase = b.Xor(phase, b.Select(wraps, b.Const32(1), b.Const32(0)))
+			}
+			return phase
+		}
+	}
+	return b.And(b.DivU(l.scalar(k), b.Const32(depth)), b.Const32(1))
+}

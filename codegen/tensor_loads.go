@@ -1,0 +1,217 @@
+package codegen
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/kgen-dev/kgen/codegen/simt"
+	"github.com/kgen-dev/kgen/ir"
+	"github.com/kgen-dev/kgen/ir/layout"
+)
+
+// wgmmaTile is how a dot is cut into wgmma instructions.
+type wgmmaTile struct {
+	form simt.Wgmma
+	n    int // columns of an instruction; the dot has a multiple of them
+}
+
+// wgmmaTile picks the warpgroup's instruction for a dot by so many warps; ok is false
+// where there is none for its types or its shape.
+func (m *machine) wgmmaTile(o *ir.Op, warps int) (t wgmmaTile, ok bool) {
+	if !m.wgmma || warps%4 != 0 || len(o.Args) > 3 {
+		return t, false
+	}
+	x, y, acc := o.Args[0].Type, o.Args[1].Type, o.Args[2].Type
+	switch {
+	case x.Elem != y.Elem:
+		return t, false
+	case x.Elem == ir.F16 && acc.Elem == ir.F16:
+		t.form = simt.WgmmaF16AccF16
+	case x.Elem == ir.F16 && acc.Elem == ir.F32:
+		t.form = simt.WgmmaF16
+	case x.Elem == ir.BF16 && acc.Elem == ir.F32:
+		t.form = simt.WgmmaBF16
+	default:
+		return t, false
+	}
+	rows, columns, depth := x.Shape[0], y.Shape[1], x.Shape[1]
+	for t.n = min(columns, simt.MaxWgmmaN) / simt.WgmmaN * simt.WgmmaN; t.n > 0 && columns%t.n != 0; {
+		t.n -= simt.WgmmaN
+	}
+	groups := warps * 32 / simt.WgmmaThreads
+	return t, t.n > 0 && rows%(simt.WgmmaM*groups) == 0 && bits.OnesCount(uint(groups)) == 1 && depth%t.form.Info().K == 0
+}
+
+// tensorLoads finds the loads that a tensor map copies to shared memory, where wgmma
+// reads them: for each how its buffers lie. All dots of such a load are products of
+// warpgroups, and all of such a product's right operands are such loads.
+func tensorLoads(s *stager, m *machine) map[*ir.Op]*layout.Shared {
+	found := map[*ir.Op]*layout.Shared{}
+	if !m.wgmma {
+		return found
+	}
+	f := newFacts(s.k)
+	add := func(r *ir.Region, within map[*ir.Op]bool) {
+		for _, st := range s.find(r) {
+			if within != nil && !within[st.load] || !f.tensorCopied(st.load) {
+				continue
+			}
+			if l := tensorLayout(f, st.load); l != nil {
+				found[st.load] = l
+			}
+		}
+	}
+	add(s.k.Body, nil)
+	for _, o := range s.k.Body.Ops {
+		if o.Code == ir.OpFor {
+			add(o.Regions[0], s.dependents(o.Regions[0], o.Regions[0].Params[0]))
+		}
+	}
+	s.keepProducts(found, m, max(s.k.Hints.Warps, 1))
+	return found
+}
+
+// keepProducts drops loads until all that are left serve products of warpgroups.
+func (s *stager) keepProducts(found map[*ir.Op]*layout.Shared, m *machine, warps int) {
+	dots := dotsIn(s.k.Body, nil)
+	product := map[*ir.Op]bool{}
+	for _, o := range dots {
+		_, product[o] = m.wgmmaTile(o, warps)
+	}
+	for again := true; again; {
+		again = false
+		for _, o := range dots {
+			t, _ := m.wgmmaTile(o, warps)
+			x, y := loadOf(o.Args[0]), loadOf(o.Args[1])
+			if product[o] && (found[y] == nil || !t.reads(found[y], o.Args[1], 0)) {
+				product[o], again = false, true
+			}
+			for i, load := range []*ir.Op{x, y} {
+				if found[load] != nil && (!product[o] || !t.reads(found[load], o.Args[i], 1-i)) {
+					delete(found, load)
+					again = true
+				}
+			}
+		}
+	}
+}
+
+// dotsIn appends the dots of a region to list.
+func dotsIn(r *ir.Region, list []*ir.Op) []*ir.Op {
+	for _, o := range r.Ops {
+		if o.Code == ir.OpDot {
+			list = append(list, o)
+		}
+		for _, in := range o.Regions {
+			list = dotsIn(in, list)
+		}
+	}
+	return list
+}
+
+// loadOf is the load that an operand of a dot is, perhaps transposed; nil if it is
+// something else.
+func loadOf(v *ir.Value) *ir.Op {
+	for v.Def != nil && v.Def.Code == ir.OpTranspose {
+		v = v.Def.Args[0]
+	}
+	if v.Def == nil || v.Def.Code != ir.OpLoad {
+		return nil
+	}
+	return v.Def
+}
+
+// operandShared is how an operand of a dot lies in shared memory, by its own axes: that
+// of the buffer it is read from, transposed as the operand is.
+func operandShared(s *layout.Shared, v *ir.Value) *layout.Shared {
+	if v.Def == nil || v.Def.Code != ir.OpTranspose {
+		return s
+	}
+	t, err := operandShared(s, v.Def.Args[0]).Transpose(v.Def.Perm)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// reads tells whether the instruction reads the operand as it lies; kAxis is its axis
+// along K.
+func (t wgmmaTile) reads(s *layout.Shared, v *ir.Value, kAxis int) bool {
+	s = operandShared(s, v)
+	if s.Order()[0] == kAxis {
+		return true
+	}
+	if !t.form.Info().Trans {
+		return false
+	}
+	if kAxis == 1 {
+		return simt.WgmmaM%s.Atom() == 0
+	}
+	return t.n%s.Atom() == 0
+}
+
+// Limits of tensor maps (cuTensorMapEncodeTiled in the CUDA driver API).
+const (
+	mostMapDims = 5
+	mostBox     = 256 // elements along a dimension
+	mapAlign    = 16  // bytes, of the first element and of all strides
+)
+
+// tensorCopied tells whether a tensor map can copy what a load loads: a box of a whole
+// view whose rows start on 16 bytes, with zeros outside.
+func (f *facts) tensorCopied(o *ir.Op) bool {
+	view := o.View()
+	a := accessOf(o, accessType(o).Shape)
+	size := int64(bytesOf(view.Type.Elem))
+	axis := f.contiguous(a)
+	if view.Def != nil || a.rows != nil || o.Operand("limit") != nil || o.Operand("mask") != nil || o.Operand("fill") != nil ||
+		len(view.Type.Dims) > mostMapDims || axis < 0 || f.pointerAlign(view)%mapAlign != 0 {
+		return false
+	}
+	for d := range view.Type.Dims {
+		if d != a.axisDim(axis) && product(f.strideMultiple(view, d), size)%mapAlign != 0 {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(a.shape, func(n int) bool { return n > mostBox })
+}
+
+// tensorLayout is how the buffers of a load lie that a tensor map copies: in atoms as
+// wide as its rows allow; nil if they don't.
+func tensorLayout(f *facts, o *ir.Op) *layout.Shared {
+	t := accessType(o)
+	order := orderOf(f, accessOf(o, t.Shape))
+	for _, swizzle := range []int{128, 64, 32} {
+		if s, err := layout.Swizzled(t.Shape, order, bytesOf(t.Elem), swizzle); err == nil {
+			return s
+		}
+	}
+	return nil
+}
+
+// tensorRing is the first of the rings that tensor maps fill; nil if none is.
+func tensorRing(rings []*ir.Value) *ir.Value {
+	for _, r := range rings {
+		if r.Type.Kind == ir.Ring && r.Type.Shared != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+// ringOf is the ring that a tile is read from, perhaps transposed; nil if it is not.
+func ringOf(v *ir.Value) *ir.Value {
+	for v.Def != nil && v.Def.Code == ir.OpTranspose {
+		v = v.Def.Args[0]
+	}
+	if v.Def == nil || v.Def.Code != ir.OpRead {
+		return nil
+	}
+	return v.Def.Args[0]
+}
+
+// staysShared tells whether an operand of a warpgroup's product is read where it lies.
+func staysShared(v *ir.Value) bool {
+	r := ringOf(v)
+	return r != nil && r.Type.Shared != nil
+}

@@ -1,0 +1,121 @@
+package codegen_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kgen-dev/kgen/bench/vm"
+	"github.com/kgen-dev/kgen/codegen"
+	"github.com/kgen-dev/kgen/codegen/nvrtc"
+	"github.com/kgen-dev/kgen/codegen/nvrtc/nvrtctest"
+	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/kernels"
+	"github.com/kgen-dev/kgen/kernels/family"
+)
+
+// warpgroupSamples are problems whose products the warpgroup's instruction computes.
+var warpgroupSamples = []struct {
+	family   string
+	flags    map[string]string
+	settings []string
+}{
+	{"gemm", map[string]string{"m": "130", "n": "136", "k": "96", "dtype": "bf16"}, []string{"BM=64", "BN=64", "BK=64", "warps=4", "stages=3"}},
+	{"gemm", map[string]string{"m": "120", "n": "200", "k": "72", "dtype": "f16", "layout": "nt", "bias": "true", "act": "gelu"}, []string{"BM=128", "BN=128", "BK=32", "warps=8", "stages=2"}},
+	{"gemm", map[string]string{"m": "128", "n": "96", "k": "200", "dtype": "bf16", "layout": "tn", "out": "f32", "residual": "true"}, []string{"BM=128", "BN=48", "BK=16", "warps=4", "stages=4"}},
+	{"gemm", map[string]string{"m": "72", "n": "184", "k": "264", "dtype": "f16", "layout": "tt"}, []string{"BM=64", "BN=176", "BK=128", "warps=4", "stages=1"}},
+	{"gemm", map[string]string{"m": "200", "n": "264", "k": "160", "dtype": "bf16"}, []string{"BM=128", "BN=256", "BK=64", "warps=8", "stages=3"}},
+	{"gemm", map[string]string{"m": "64", "n": "64", "k": "512", "dtype": "bf16"}, []string{"BM=64", "BN=64", "BK=64", "warps=4", "stages=3", "split=2"}},
+}
+
+// warpgroupSample makes one of them.
+func warpgroupSample(t *testing.T, i int) *sample {
+	t.Helper()
+	w := warpgroupSamples[i]
+	gpu, err := target.Lookup("h100")
+	require.NoError(t, err)
+	f, err := kernels.Family(w.family)
+	require.NoError(t, err)
+	s := &sample{f: f, gpu: gpu}
+	s.p, err = f.Problem(w.flags, gpu)
+	require.NoError(t, err)
+	b, err := s.p.Space(gpu)
+	require.NoError(t, err)
+	s.c, err = s.p.Default(gpu)
+	require.NoError(t, err)
+	s.c, err = b.Space().Override(s.c, w.settings)
+	require.NoError(t, err)
+	s.prog, err = s.p.Program(s.c)
+	require.NoError(t, err)
+	s.data, err = family.NewData(s.p.Args(), uint64(i))
+	require.NoError(t, err)
+	return s
+}
+
+// TestWarpgroups holds products of warpgroups to their float64 reference four ways, with
+// copies landing late and early.
+func TestWarpgroups(t *testing.T) {
+	cc := nvrtctest.Compiler(t)
+	for i := range warpgroupSamples {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			s := warpgroupSample(t, i)
+			c, err := codegen.Compile(s.prog, s.gpu, codegen.Options{Verify: true})
+			require.NoError(t, err, s.String())
+			require.Equal(t, "sm_90a", c.Module.Arch, s.String())
+			staged := *s.prog
+			staged.Kernels = c.Staged
+			want, got := s.interpret(t, s.prog), s.interpret(t, &staged)
+			interpreted := family.Data{}
+			for name, x := range want {
+				require.Equal(t, x.Data, got[name].Data, "%s: output %s", s, name)
+				interpreted[name] = &family.Tensor{Arg: s.data[name].Arg, Bytes: x.Data}
+			}
+			s.right(t, "interpreter", interpreted)
+			direct, err := c.PTX()
+			require.NoError(t, err)
+			if dir := os.Getenv("KGEN_DUMP"); dir != "" {
+				require.NoError(t, os.WriteFile(fmt.Sprintf("%s/wg%d.ptx", dir, i), []byte(direct), 0o644))
+			}
+			require.Contains(t, direct, "wgmma.mma_async", s.String())
+			require.False(t, strings.Contains(direct, "mma.sync"), s.String())
+			for _, async := range []vm.Async{vm.Late, vm.Early, vm.Random} {
+				s.right(t, "direct PTX", s.onDevice(t, c, direct, vm.Options{Async: async, Seed: uint64(i)}))
+			}
+			cuda, err := c.CUDA()
+			require.NoError(t, err)
+			if dir := os.Getenv("KGEN_DUMP"); dir != "" {
+				require.NoError(t, os.WriteFile(fmt.Sprintf("%s/wg%d.cu", dir, i), []byte(cuda), 0o644))
+			}
+			res, err := cc.Compile(context.Background(), nvrtc.Source{Name: "warpgroups.cu", Text: cuda}, nvrtc.Options{Arch: c.Module.Virtual(), Flags: []string{"--fmad=false"}})
+			require.NoError(t, err, s.String())
+			s.right(t, "NVRTC's PTX", s.onDevice(t, c, string(res.PTX), vm.Options{}))
+		})
+	}
+}
+
+// TestWarpgroupsAssemble holds that ptxas takes products of warpgroups, and keeps them
+// asynchronous.
+func TestWarpgroupsAssemble(t *testing.T) {
+	tool := nvrtctest.Ptxas(t)
+	for i := range warpgroupSamples {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			s := warpgroupSample(t, i)
+			c, err := codegen.Compile(s.prog, s.gpu, codegen.Options{})
+			require.NoError(t, err, s.String())
+			text, err := c.PTX()
+			require.NoError(t, err)
+			r, err := tool.Assemble(context.Background(), []byte(text), c.Module.Arch)
+			require.NoError(t, err)
+			require.NotContains(t, r.Log, "serialized")
+		})
+	}
+}
+
+var _ = rand.N[int]
