@@ -34,9 +34,9 @@ type Options struct {
 	Dump func(kernel, pass, text string)
 	// Verify checks the program between passes.
 	Verify bool
-	// Portable leaves out what only the GPU's own architecture has: the code also runs
-	// on later ones.
-	Portable bool
+	// Specific uses what only the GPU's own architecture has, where it has any: on sm_90a
+	// wgmma and tensor maps. Without it the code also runs on later GPUs.
+	Specific bool
 }
 
 // Compiled is a program lowered for a target: one module for all its kernels.
@@ -113,7 +113,7 @@ func (c *Compiled) kernel(k *ir.Kernel, gpu *target.GPU, o Options) error {
 	if w := k.Hints.Warps; w > 32 || w&(w-1) != 0 {
 		return fmt.Errorf("kernel %s: %d warps: %w: want a power of two up to 32", k.Name, w, ErrUnsupported)
 	}
-	s := &state{kernel: k.Clone(), machine: &machine{sm: gpu.CC.SM(), wgmma: gpu.Arch() == "sm_90a" && !o.Portable}}
+	s := &state{kernel: k.Clone(), machine: &machine{sm: gpu.CC.SM(), wgmma: gpu.Arch() == "sm_90a" && o.Specific}}
 	for _, p := range pipeline {
 		if err := s.run(p, o); err != nil {
 			return err

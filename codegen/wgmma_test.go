@@ -3,7 +3,6 @@ package codegen_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
@@ -65,7 +64,7 @@ func TestWarpgroups(t *testing.T) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
 			s := warpgroupSample(t, i)
-			c, err := codegen.Compile(s.prog, s.gpu, codegen.Options{Verify: true})
+			c, err := codegen.Compile(s.prog, s.gpu, codegen.Options{Verify: true, Specific: true})
 			require.NoError(t, err, s.String())
 			require.Equal(t, "sm_90a", c.Module.Arch, s.String())
 			staged := *s.prog
@@ -107,7 +106,7 @@ func TestWarpgroupsAssemble(t *testing.T) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
 			s := warpgroupSample(t, i)
-			c, err := codegen.Compile(s.prog, s.gpu, codegen.Options{})
+			c, err := codegen.Compile(s.prog, s.gpu, codegen.Options{Specific: true})
 			require.NoError(t, err, s.String())
 			text, err := c.PTX()
 			require.NoError(t, err)
@@ -117,5 +116,3 @@ func TestWarpgroupsAssemble(t *testing.T) {
 		})
 	}
 }
-
-var _ = rand.N[int]
