@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/kgen-dev/kgen/bench/numcheck"
 )
@@ -95,6 +96,16 @@ func beside(dir, file string) string {
 // decodeStrict decodes one JSON value and refuses unknown keys and anything
 // after it. Errors say the line and column.
 func decodeStrict(text []byte, into any) error {
+	return decodeAt(text, into, func(offset int64) string { return place(text, offset) + ": " })
+}
+
+// decodeArgument is decodeStrict for a part of the text, whose place in it is
+// not known.
+func decodeArgument(text []byte, into any) error {
+	return decodeAt(text, into, func(int64) string { return "" })
+}
+
+func decodeAt(text []byte, into any, place func(offset int64) string) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	err := d.Decode(into)
@@ -102,19 +113,19 @@ func decodeStrict(text []byte, into any) error {
 		if _, err = d.Token(); err == io.EOF {
 			return nil
 		}
-		return fmt.Errorf("%s: text after the case's end", place(text, d.InputOffset()))
+		return fmt.Errorf("%stext after the case's end", place(d.InputOffset()))
 	}
 	var syntax *json.SyntaxError
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &syntax) && !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")):
-		return fmt.Errorf("%s: a case is a JSON object: want {\"ptx\": ..., \"kernel\": ..., \"grid\": ..., \"block\": ..., \"args\": ...}", place(text, syntax.Offset-1))
+		return fmt.Errorf("%sa case is a JSON object: want {\"ptx\": ..., \"kernel\": ..., \"grid\": ..., \"block\": ..., \"args\": ...}", place(syntax.Offset-1))
 	case errors.As(err, &syntax):
-		return fmt.Errorf("%s: %w", place(text, syntax.Offset-1), err)
+		return fmt.Errorf("%s%w", place(syntax.Offset-1), err)
 	case errors.As(err, &wrong):
-		return fmt.Errorf("%s: %s: found %s: want %s", place(text, wrong.Offset), wrong.Field, wrong.Value, kindName(wrong))
+		return fmt.Errorf("%s%sfound %s: want %s", place(wrong.Offset), fieldName(wrong, into), wrong.Value, kindName(wrong.Type))
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return fmt.Errorf("%s: the text ends early: want a JSON object", place(text, int64(len(text))))
+		return fmt.Errorf("%sthe text ends early: want a JSON object", place(int64(len(text))))
 	}
 	return errors.New(strings.TrimPrefix(err.Error(), "json: ") + wantedFields(text, into))
 }
@@ -141,15 +152,40 @@ func wantedFields(text []byte, into any) string {
 	return ""
 }
 
-func kindName(e *json.UnmarshalTypeError) string {
-	switch e.Type.Kind().String() {
-	case "slice":
+// fieldName is the path of the JSON value that an error is about, as
+// "launches.grid: "; "" of the text as a whole. encoding/json names embedded
+// structs on the way, which are no part of the text.
+func fieldName(e *json.UnmarshalTypeError, into any) string {
+	if e.Field == "" {
+		return ""
+	}
+	path := strings.Split(e.Field, ".")
+	t := reflect.TypeOf(into).Elem()
+	for i := 0; i < t.NumField(); i++ {
+		if f := t.Field(i); f.Anonymous && path[0] == f.Name && len(path) > 1 {
+			path = path[1:]
+			break
+		}
+	}
+	return strings.Join(path, ".") + ": "
+}
+
+// kindName says what JSON a Go type is written as.
+func kindName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Slice:
+		switch t.Elem().Kind() {
+		case reflect.Int64:
+			return "a list of whole numbers"
+		case reflect.Struct:
+			return "a list of objects"
+		}
 		return "a list"
-	case "struct":
+	case reflect.Struct:
 		return "an object"
-	case "string":
+	case reflect.String:
 		return "a string"
-	case "int64":
+	case reflect.Int64:
 		return "a whole number"
 	}
 	return "a number"
@@ -175,6 +211,9 @@ func (b *caseBuilder) buffers(all []bufferFile) error {
 		if f.Name == "" {
 			return fmt.Errorf("buffers[%d]: no name", i)
 		}
+		if !isBufferName(f.Name) {
+			return fmt.Errorf("buffers[%d]: name %q: want up to %d letters, digits and any of _ - . that do not begin with a dot", i, clip(f.Name), maxBufferName)
+		}
 		if _, ok := b.named[f.Name]; ok {
 			return fmt.Errorf("buffers[%d]: name %q twice", i, f.Name)
 		}
@@ -187,6 +226,18 @@ func (b *caseBuilder) buffers(all []bufferFile) error {
 		b.c.Buffers = append(b.c.Buffers, *buf)
 	}
 	return nil
+}
+
+// maxBufferName bounds a buffer's name, which becomes a file's.
+const maxBufferName = 100
+
+func isBufferName(s string) bool {
+	for _, r := range s {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-.", r) {
+			return false
+		}
+	}
+	return s[0] != '.' && len(s) <= maxBufferName
 }
 
 func (b *caseBuilder) launches(f *caseFile) error {
@@ -341,7 +392,7 @@ func (a *argFile) UnmarshalJSON(text []byte) error {
 	for _, form := range []string{"buffer", "uninitialised"} {
 		if _, ok := keys[form]; ok {
 			a.buffer = new(bufferFile)
-			if err := decodeStrict(text, a.buffer); err != nil {
+			if err := decodeArgument(text, a.buffer); err != nil {
 				return fmt.Errorf("argument %s: %w", clip(string(text)), err)
 			}
 			if a.buffer.Name != "" {
@@ -355,7 +406,7 @@ func (a *argFile) UnmarshalJSON(text []byte) error {
 			Ref    string `json:"ref"`
 			Offset int64  `json:"offset"`
 		}
-		err := decodeStrict(text, &r)
+		err := decodeArgument(text, &r)
 		if err == nil && r.Ref == "" {
 			err = errors.New("ref is empty: want a buffer's name")
 		}

@@ -87,6 +87,7 @@ func bar(w *warp, in *inst) {
 	id := w.r[op.id][lead]
 	if w.undefs > 0 {
 		w.checkOperand(in, class32, op.id, m)
+		w.checkOperand(in, class32, op.count, m)
 	}
 	for l := m; l != 0; l &= l - 1 {
 		if i := firstLane(l); w.r[op.id][i] != id {
@@ -109,7 +110,7 @@ func bar(w *warp, in *inst) {
 	}
 	bar.waiting = true
 	if op.counted {
-		bar.need = int(w.r[op.count][lead])
+		bar.need = w.barrierCount(in, id, lead)
 	}
 	if op.aligned {
 		bar.threads += warpSize
@@ -131,6 +132,16 @@ func bar(w *warp, in *inst) {
 	if c.complete(bar) {
 		c.releaseBarrier(id)
 	}
+}
+
+// barrierCount is how many threads a barrier waits for, as an instruction says.
+// PTX wants whole warps.
+func (w *warp) barrierCount(in *inst, id uint32, lane int) int {
+	n := w.r[in.bar.count][lane]
+	if n == 0 || n%warpSize != 0 {
+		w.fault(bench.BarrierDivergence, in, lane, "barrier %d of %d threads: want a multiple of %d from %d", id, n, warpSize, warpSize)
+	}
+	return int((uint64(n) + warpSize - 1) / warpSize * warpSize)
 }
 
 // sameBarrier is the lanes that name one barrier.

@@ -2,6 +2,7 @@ package vm_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -158,4 +159,49 @@ func TestKernelErrors(t *testing.T) {
 			require.Equal(t, bench.GlobalOutOfBounds, report.Faults[0].Class)
 		})
 	}
+}
+
+// TestBarrierCount: a barrier waits for whole warps, and says so where asked
+// for anything else.
+func TestBarrierCount(t *testing.T) {
+	for _, c := range []struct {
+		body  string
+		fault string
+	}{
+		{"bar.sync 1, 64;", ""},
+		{"bar.sync 1;", ""},
+		{"bar.sync 1, 0;", "barrier 1 of 0 threads: want a multiple of 32 from 32"},
+		{"bar.sync 1, 33;", "barrier 1 of 33 threads: want a multiple of 32 from 32"},
+		{"barrier.sync 2, 50;", "barrier 2 of 50 threads: want a multiple of 32 from 32"},
+		{"mov.u32 %c, 63; bar.sync 3, %c;", "barrier 3 of 63 threads: want a multiple of 32 from 32"},
+		{"bar.red.popc.u32 %c, 1, 40, %p;", "barrier 1 of 40 threads: want a multiple of 32 from 32"},
+	} {
+		_, report := small{regs: ".reg .b32 %c; .reg .pred %p;", body: "setp.eq.u32 %p, %t, 0;" + c.body, block: 64}.run(t)
+		if c.fault == "" {
+			require.Empty(t, report.Faults, c.body)
+			continue
+		}
+		require.Len(t, report.Faults, 1, c.body)
+		require.Equal(t, bench.BarrierDivergence, report.Faults[0].Class)
+		require.Equal(t, c.fault, report.Faults[0].Message)
+	}
+}
+
+// TestManyKernels: only kernels that are launched are decoded, so a file of
+// many costs little, and the launches of a file no more than a limit.
+func TestManyKernels(t *testing.T) {
+	text := ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry small() { ret; }\n" +
+		".visible .entry refused() { .reg .b32 %x; tex.1d.v4.s32.s32 {%x,%x,%x,%x}, [t, {%x}]; }\n.global .texref t;\n" +
+		".func f() {" + strings.Repeat("ret;", 524289) + "}\n.visible .entry large() { call f, (); }\n"
+	dev, err := vm.New(vm.Options{})
+	require.NoError(t, err)
+	ctx := context.Background()
+	m, err := dev.Load(ctx, "many.ptx", []byte(text))
+	require.NoError(t, err)
+	_, err = dev.Launch(ctx, m, "small", bench.Launch{})
+	require.NoError(t, err)
+	_, err = dev.Launch(ctx, m, "refused", bench.Launch{})
+	require.ErrorContains(t, err, "many.ptx:5:43: tex.1d.v4.s32.s32: ")
+	_, err = dev.Launch(ctx, m, "large", bench.Launch{})
+	require.ErrorContains(t, err, "kernel large: 524292 instructions with the functions it reaches and the kernels before it: the virtual machine takes 524288")
 }

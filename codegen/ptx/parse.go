@@ -9,7 +9,9 @@ import (
 // Limits of Parse. Text beyond them is refused, so that a small file cannot
 // ask for much memory or a deep stack.
 const (
-	MaxSource = 1 << 25 // bytes of text
+	MaxSource       = 1 << 25 // bytes of text
+	MaxInstructions = 1 << 20
+	MaxDeclarations = 1 << 20 // labels, blocks and directives among them
 	MaxNest   = 100     // braces, brackets and parentheses inside one another
 	MaxValues = 1 << 20 // values of all initialisers together
 )
@@ -40,8 +42,10 @@ func Parse(file string, src []byte) (m *Module, err error) {
 
 type parser struct {
 	lexer
-	nest   int
-	values int // of initialisers
+	nest         int
+	values       int // of initialisers
+	instructions int
+	declarations int
 
 	loc *Loc // in force
 
@@ -168,6 +172,17 @@ func (p *parser) enter() {
 
 func (p *parser) leave() { p.nest-- }
 
+// count counts one more of what a file may have so many of.
+func (p *parser) count(n *int, most int, what string) {
+	if *n++; *n > most {
+		p.fail(p.pos, "more than %d %s: want at most %d in a file", most, what, most)
+	}
+}
+
+func (p *parser) countDeclaration() {
+	p.count(&p.declarations, MaxDeclarations, "declarations, labels and blocks")
+}
+
 // integer reads a constant expression that must be a whole number of a range.
 func (p *parser) integer(what string, lo, hi int64) int64 {
 	pos := p.pos
@@ -246,6 +261,7 @@ func (p *parser) targets() []string {
 
 // topLevel reads one declaration of the module.
 func (p *parser) topLevel(m *Module) {
+	p.countDeclaration()
 	switch {
 	case p.tok == ';': // stray, harmless
 		p.next()

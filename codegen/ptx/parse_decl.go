@@ -7,6 +7,7 @@ func (p *parser) variables(pos Pos, linkage Linkage) []*Variable {
 	p.variableType(&proto)
 	var all []*Variable
 	for {
+		p.countDeclaration()
 		v := proto
 		v.Pos = p.pos
 		p.declarator(&v)
@@ -24,6 +25,7 @@ func (p *parser) variables(pos Pos, linkage Linkage) []*Variable {
 
 // parameter reads one parameter of a function.
 func (p *parser) parameter() *Variable {
+	p.countDeclaration()
 	v := &Variable{Pos: p.pos, Bank: -1}
 	p.variableType(v)
 	p.declarator(v)

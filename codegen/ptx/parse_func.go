@@ -102,12 +102,14 @@ func (p *parser) statement() {
 	case tokIdent, '@':
 		p.labelOrInstruction()
 	case '{':
+		p.countDeclaration()
 		p.stmts = append(p.stmts, p.block())
 	case ';':
 		p.next()
 	case tokDot:
 		p.bodyDirective()
 	case tokDwarf:
+		p.countDeclaration()
 		p.stmts = append(p.stmts, p.dwarfLine())
 	default:
 		p.expected("an instruction, a label, a declaration or '}'")
@@ -115,6 +117,7 @@ func (p *parser) statement() {
 }
 
 func (p *parser) bodyDirective() {
+	p.countDeclaration()
 	switch p.text {
 	case "loc":
 		p.loc = p.location()
@@ -176,6 +179,7 @@ func (p *parser) labelOrInstruction() {
 		p.stmts = append(p.stmts, p.instruction(pos, nil, name))
 		return
 	}
+	p.countDeclaration()
 	name = p.intern(name).Name
 	p.next()
 	switch {
@@ -245,6 +249,7 @@ func (p *parser) targetList(pos Pos, name string) *TargetList {
 
 // instruction reads an instruction after its first word.
 func (p *parser) instruction(pos Pos, guard *Operand, first string) *Instruction {
+	p.count(&p.instructions, MaxInstructions, "instructions")
 	in := cut(&p.instChunk, 128)
 	in.Pos, in.Guard, in.Loc = pos, guard, p.loc
 

@@ -92,6 +92,12 @@ func TestParseLimits(t *testing.T) {
 	require.EqualError(t, err, "t.ptx: 33554433 bytes of PTX: want at most 33554432")
 	_, err = Parse("t.ptx", []byte(head+".global .b8 a[] = {"+strings.Repeat("0,", MaxValues)+"0};"))
 	require.ErrorContains(t, err, "initialisers of more than 1048576 values")
+	_, err = Parse("t.ptx", []byte(head+".func f() {"+strings.Repeat("ret;", MaxInstructions+1)+"}"))
+	require.ErrorContains(t, err, "more than 1048576 instructions: want at most 1048576 in a file")
+	for _, text := range []string{".reg .b8 " + strings.Repeat("a,", MaxDeclarations+1), strings.Repeat("{}", MaxDeclarations+1), strings.Repeat("a:", MaxDeclarations+1), strings.Repeat(".pragma \"\";", MaxDeclarations+1)} {
+		_, err = Parse("t.ptx", []byte(head+".func f() {"+text))
+		require.ErrorContains(t, err, "more than 1048576 declarations, labels and blocks: want at most 1048576 in a file", text[:12])
+	}
 }
 
 func FuzzParse(f *testing.F) {

@@ -156,6 +156,19 @@ func TestPaint(t *testing.T) {
 	require.Equal(t, "text", a.paint("32", "text"), "no terminal, no colour")
 }
 
+func TestVisible(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain text, a\ttab\nand a line": "plain text, a\ttab\nand a line",
+		"\x1b[31mred\x07":                `\x1b[31mred\a`,
+		"c1 \u009b2J, del \x7f":          `c1 \u009b2J, del \x7f`,
+		"turned \u202eround":             `turned \u202eround`,
+		"no UTF-8 \xff, a true \ufffd":   "no UTF-8 \\xff, a true \ufffd",
+	} {
+		require.Equal(t, want, visible(in))
+	}
+	require.Equal(t, `a: \x1b[2J; b`, oneLine(errors.Join(errors.New("a: \x1b[2J"), errors.New("b"))))
+}
+
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)

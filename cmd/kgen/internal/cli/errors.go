@@ -57,11 +57,11 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// oneLine is an error as a single line: joined errors are separated by
+// oneLine is an error as a single visible line: joined errors are separated by
 // semicolons.
 func oneLine(err error) string {
 	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' })
-	return strings.Join(slices.DeleteFunc(lines, func(s string) bool { return strings.TrimSpace(s) == "" }), "; ")
+	return visible(strings.Join(slices.DeleteFunc(lines, func(s string) bool { return strings.TrimSpace(s) == "" }), "; "))
 }
 
 // flagError words what pflag found wrong, names the command and near matches.

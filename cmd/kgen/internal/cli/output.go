@@ -2,8 +2,13 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 )
@@ -41,6 +46,24 @@ func isTerminal(w any) bool {
 // colour says whether the results may be coloured (no-color.org).
 func (a *app) colour() bool {
 	return os.Getenv("NO_COLOR") == "" && isTerminal(a.out.w)
+}
+
+// visible escapes what a terminal would act on rather than show: control
+// characters other than newlines and tabs, formatting characters, and bytes
+// that are no UTF-8. Text from files and from kernels goes through it.
+func visible(text string) string {
+	var b strings.Builder
+	for i, r := range text {
+		switch {
+		case r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)):
+			fmt.Fprintf(&b, "\\x%02x", text[i])
+		case r == '\n' || r == '\t' || !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r):
+			b.WriteRune(r)
+		default:
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		}
+	}
+	return b.String()
 }
 
 // paint colours text by its SGR code. Colour never carries a meaning alone.

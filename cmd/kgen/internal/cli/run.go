@@ -262,11 +262,11 @@ func (a *app) printRun(r *bench.Result) error {
 		return err
 	}
 	if f := r.Failure; f != nil {
-		fmt.Fprintf(a.out, "\n%s: %s\n  %s\n", a.paint("31", "the kernel failed"), f.Message, siteText(f.Kernel, f.Site))
+		fmt.Fprintf(a.out, "\n%s: %s\n  %s\n", a.paint("31", "the kernel failed"), visible(f.Message), siteText(f.Kernel, f.Site))
 	}
 	a.printFaults(r.Faults)
 	if r.Printed != "" {
-		fmt.Fprintf(a.out, "\nprinted by the kernel:\n%s\n", strings.TrimRight(r.Printed, "\n"))
+		fmt.Fprintf(a.out, "\nprinted by the kernel:\n%s\n", strings.TrimRight(visible(r.Printed), "\n"))
 	}
 	return a.printCounters(r.Provenance, &r.Counters)
 }
@@ -277,7 +277,7 @@ func (a *app) printFaults(faults []bench.Fault) {
 		if f.Expected {
 			note = ", as the case expects"
 		}
-		fmt.Fprintf(a.out, "\n%s (%d times%s): %s\n", a.paint("31", string(f.Class)), f.Count, note, f.Message)
+		fmt.Fprintf(a.out, "\n%s (%d times%s): %s\n", a.paint("31", string(f.Class)), f.Count, note, visible(f.Message))
 		fmt.Fprintf(a.out, "  %s\n", siteText(f.Kernel, f.Site))
 		if f.Other != nil {
 			fmt.Fprintf(a.out, "  against %s\n", siteText(f.Kernel, *f.Other))
@@ -291,7 +291,7 @@ func siteText(kernel string, s bench.Site) string {
 		text += fmt.Sprintf(", PTX line %d", s.Line)
 	}
 	if s.Source != "" {
-		text += ", " + s.Source
+		text += ", " + visible(s.Source)
 	}
 	if s.PTX != "" {
 		text += ": " + s.PTX
