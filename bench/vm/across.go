@@ -390,32 +390,31 @@ type heldUse struct {
 }
 
 // hold keeps a use of an undefined value back; false if nothing can come.
-func (b *block) hold(w *warp, in *inst, lane int, from uint32, use string) bool {
+func (b *block) hold(w *warp, key faultKey, lane int, from uint32, use string) bool {
 	r := b.race
 	if r == nil || r.off {
 		return false
 	}
-	o := b.origins[from]
+	if r.heldOf == nil {
+		r.heldOf = map[faultKey][]int{}
+	}
+	like := r.heldOf[key]
+	if len(like) >= maxHeld { // as the last of them
+		r.held[like[len(like)-1]].fault.Count++
+		return true
+	}
 	var one faultList
 	one.most = 1
 	saved := b.faults
 	b.faults = one
-	w.reportUndefined(w.source(in), lane, from, use)
+	w.reportUndefined(key.in, lane, from, use)
 	made := b.faults
 	b.faults = saved
 	if len(made.list) == 0 {
 		return true
 	}
-	count := 0
-	for i := range r.held {
-		if r.held[i].key == made.keys[0] {
-			count++
-		}
-	}
-	if count >= maxHeld {
-		return true
-	}
-	r.held = append(r.held, heldUse{key: made.keys[0], fault: made.list[0], o: o, block: b.order})
+	r.heldOf[key] = append(like, len(r.held))
+	r.held = append(r.held, heldUse{key: key, fault: made.list[0], o: b.origins[from], block: b.order})
 	return true
 }
 
@@ -440,6 +439,10 @@ func (r *raceState) settleHeld() {
 		}
 	}
 	r.held = kept
+	clear(r.heldOf)
+	for i := range kept {
+		r.heldOf[kept[i].key] = append(r.heldOf[kept[i].key], i)
+	}
 }
 
 func (b *block) addHeld(h *heldUse) {

@@ -202,6 +202,9 @@ func (w *warp) atomicLane(in *inst, a *atomOp, i int, addr uint64) (changed bool
 		}
 	}
 	if addr&uint64(size-1) != 0 {
+		if w.again(bench.MisalignedAddress, in) {
+			return false
+		}
 		w.faultAt(bench.MisalignedAddress, in, i, &addr, space.String(), "%s address %#x: want a multiple of %d", space, addr, size)
 		return false
 	}

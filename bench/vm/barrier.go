@@ -104,7 +104,7 @@ func bar(w *warp, in *inst) {
 	arrived := m
 	if op.aligned {
 		arrived = w.live
-		if missing := w.live &^ m; missing != 0 {
+		if missing := w.live &^ m; missing != 0 && !w.again(bench.BarrierDivergence, in) {
 			w.fault(bench.BarrierDivergence, in, lead, "barrier %d: lanes %08x of the warp are here, lanes %08x are not", id, m, missing)
 		}
 	}
@@ -138,7 +138,7 @@ func bar(w *warp, in *inst) {
 // PTX wants whole warps.
 func (w *warp) barrierCount(in *inst, id uint32, lane int) int {
 	n := w.r[in.bar.count][lane]
-	if n == 0 || n%warpSize != 0 {
+	if (n == 0 || n%warpSize != 0) && !w.again(bench.BarrierDivergence, in) {
 		w.fault(bench.BarrierDivergence, in, lane, "barrier %d of %d threads: want a multiple of %d from %d", id, n, warpSize, warpSize)
 	}
 	return int((uint64(n) + warpSize - 1) / warpSize * warpSize)

@@ -150,3 +150,60 @@ func BenchmarkTensor(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkFaults runs loops in which every iteration does the same misdeed,
+// beside those that do the like without: a place that was reported costs a
+// counter.
+func BenchmarkFaults(b *testing.B) {
+	for _, c := range []struct{ name, clean, faulty string }{
+		{"global", "ld.global.u32 %x, [%g];", "ld.global.u32 %x, [%in0+4096];"},
+		{"misaligned", "st.shared.u32 [%s], %x;", "st.shared.u32 [%s+1], %x;"},
+		{"shared", "ld.shared.u32 %x, [%s];", "ld.shared.u32 %x, [%s+65536];"},
+		{"local", "st.local.u32 [%l], %x;", "st.local.u32 [%l+4096], %x;"},
+		{"constant", "st.global.u32 [%g], %x;", "st.global.u32 [%c], %x;"},
+		{"race", "st.shared.u32 [%s], %t;", "st.shared.u32 [%s0], %t;"},
+		{"global race", "st.global.u32 [%g], %t;", "st.global.u32 [%in0], %t;"},
+		{"shared undefined", "ld.shared.u32 %y, [%s]; add.u32 %x, %y, 1; setp.eq.u32 %q, %x, 7;", "ld.shared.u32 %y, [%s+1024]; add.u32 %x, %y, 1; setp.eq.u32 %q, %x, 7; @%q add.u32 %x, %x, 1;"},
+		{"global undefined", "ld.global.u32 %y, [%g]; add.u32 %x, %y, 1; setp.eq.u32 %q, %x, 7;", "ld.global.u32 %y, [%u]; add.u32 %x, %y, 1; setp.eq.u32 %q, %x, 7; @%q add.u32 %x, %x, 1;"},
+		{"barrier", "bar.sync 1, 32;", "bar.sync 1, 31;"},
+		{"shuffle", "shfl.sync.idx.b32 %y, %x, 0, 31, -1;", "@%half shfl.sync.idx.b32 %y, %x, 0, 31, -1;"},
+		{"atomic", "atom.shared.add.u32 %y, [%s], 1;", "atom.shared.add.u32 %y, [%s+1], 1;"},
+	} {
+		for _, body := range []string{c.clean, c.faulty} {
+			name := c.name + "/clean"
+			if body == c.faulty {
+				name = c.name + "/faulty"
+			}
+			b.Run(name, func(b *testing.B) {
+				const rounds = 3000
+				p := small{
+					decls: ".shared .align 16 .b8 sm[4096]; .const .align 4 .b8 cc[64];",
+					regs:  ".reg .b32 %x, %y, %s, %s0, %i; .reg .b64 %g, %c, %l, %u; .reg .pred %p, %q, %half;",
+					body: ".local .align 4 .b8 lo[64]; mov.u32 %x, 0; mov.u32 %i, 0; mov.u32 %s0, sm; mad.lo.u32 %s, %t, 4, %s0; mad.wide.u32 %g, %t, 4, %in0; mov.u64 %c, cc; mov.u64 %l, lo; " +
+						"mov.u64 %u, %in1; st.shared.u32 [%s], %x; setp.lt.u32 %half, %t, 16; bar.sync 0;\nL: " + body +
+						" add.u32 %i, %i, 1; setp.lt.u32 %p, %i, 3000; @%p bra L;",
+					block: 32,
+					opt:   vm.Options{Workers: 1},
+				}
+				dev, err := vm.New(p.opt)
+				require.NoError(b, err)
+				ctx := context.Background()
+				m, err := dev.Load(ctx, "small.ptx", []byte(p.text(2)))
+				require.NoError(b, err)
+				written, err := dev.Alloc(256, 256)
+				require.NoError(b, err)
+				require.NoError(b, dev.Write(written, 0, make([]byte, 256)))
+				unwritten, err := dev.Alloc(256, 256)
+				require.NoError(b, err)
+				l := bench.Launch{Block: [3]uint32{p.block}, Args: []bench.Arg{bench.Pointer(written), bench.Pointer(unwritten)}}
+				before := cpuTime()
+				for b.Loop() {
+					r, err := dev.Launch(ctx, m, "k", l)
+					require.NoError(b, err)
+					require.Equal(b, body == c.faulty, len(r.Faults) > 0, name)
+				}
+				b.ReportMetric(float64((cpuTime()-before).Nanoseconds())/float64(b.N*rounds), "cpu-ns/round")
+			})
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/ptx"
 )
 
 // block is a running block of threads, or several that are a cluster.
@@ -37,6 +38,8 @@ type block struct {
 	race       *raceState
 	undef      *sharedUndefined
 	origins    []origin
+	originsOf  map[*ptx.Instruction]*originCount
+	lastOrigin *originCount
 	printed    strings.Builder
 	mbarriers  map[uint32]*mbarrier // by offset
 	clocks     int                  // numbers given to mbarriers
@@ -193,6 +196,7 @@ func (r *raceState) settle() {
 	r.settleHeld()
 	r.b.l.across.held = append(r.b.l.across.held, r.held...)
 	r.held = r.held[:0]
+	clear(r.heldOf)
 	r.flush()
 }
 

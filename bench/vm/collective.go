@@ -344,11 +344,11 @@ func collect(w *warp, in *inst) {
 
 // collectGroup runs a collective for lanes that are all there.
 func (w *warp) collectGroup(in *inst, lanes, members uint32) {
-	if outside := lanes &^ members; outside != 0 {
+	if outside := lanes &^ members; outside != 0 && !w.again(bench.DivergentCollective, in) {
 		w.fault(bench.DivergentCollective, in, firstLane(outside), "%s: lane %d executes it and its member mask %08x does not name it", in.coll.name, firstLane(outside), members)
 	}
 	missing := members & w.live &^ lanes
-	if missing != 0 {
+	if missing != 0 && !w.again(bench.DivergentCollective, in) {
 		w.fault(bench.DivergentCollective, in, firstLane(lanes), "%s: lanes %08x of the member mask %08x skip it", in.coll.name, missing, members)
 	}
 	g := gathered{members: members}
@@ -474,6 +474,10 @@ func (w *warp) forceCollective() bool {
 			if p := &w.paths[i]; p.wait.kind == waitCollective && p.wait.meet == mt {
 				current := w.fr
 				w.enter(p.fr)
+				if w.again(bench.DivergentCollective, p.wait.in) {
+					w.enter(current)
+					break
+				}
 				w.fault(bench.DivergentCollective, p.wait.in, firstLane(p.mask), "%s: the member mask %08x names lanes %08x, which do not come: %s",
 					mt.in.coll.name, mt.g.members, missing, w.whereabouts(missing))
 				w.enter(current)

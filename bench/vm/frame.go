@@ -1,5 +1,7 @@
 package vm
 
+import "github.com/kgen-dev/kgen/codegen/ptx"
+
 // newBlock makes the block of an order, from one that is done if there is one.
 func (wk *worker) newBlock(order int64) *block {
 	l := wk.l
@@ -50,6 +52,7 @@ func (l *launch) build() *block {
 		b.sequence = append(b.sequence, i)
 	}
 	if l.checks.has(checkUndefined) {
+		b.originsOf = map[*ptx.Instruction]*originCount{}
 		b.undef = &sharedUndefined{bytes: make([]byte, len(b.shared))}
 		for _, w := range b.warps {
 			w.localUndef = &sharedUndefined{bytes: make([]byte, len(w.local))}
@@ -108,6 +111,8 @@ func (b *block) start(order int64) {
 	b.newRound()
 	if b.undef != nil {
 		b.origins = append(b.origins[:0], origin{})
+		b.lastOrigin = nil
+		clear(b.originsOf)
 		b.undef.reset()
 	}
 	if b.race != nil {

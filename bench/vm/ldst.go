@@ -126,6 +126,9 @@ func (w *warp) aligned(in *inst, addr *lanes64, size int, space string) uint32 {
 	bad &= w.mask
 	for m := bad; m != 0; m &= m - 1 {
 		i := firstLane(m)
+		if w.again(bench.MisalignedAddress, in) {
+			continue
+		}
 		w.faultAt(bench.MisalignedAddress, in, i, &addr[i], space, "%s address %#x: want a multiple of %d", space, addr[i], size)
 	}
 	return w.mask &^ bad
@@ -216,6 +219,9 @@ func (w *warp) outOfShared(in *inst, addr *lanes64, size int, bad uint32) uint32
 	b := w.b
 	for m := bad; m != 0; m &= m - 1 {
 		i := firstLane(m)
+		if w.again(bench.SharedOutOfBounds, in) {
+			continue
+		}
 		w.faultAt(bench.SharedOutOfBounds, in, i, &addr[i], "shared",
 			"shared address %#x, %d bytes: the block has %d bytes from %#x", addr[i], size, b.l.sharedSize, w.cta.window)
 	}
@@ -307,6 +313,9 @@ func (w *warp) globalBytes(in *inst, lane int, addr uint64, size int, write bool
 		return nil, 0
 	}
 	if write && a.constant {
+		if w.again(bench.WriteToConst, in) {
+			return nil, 0
+		}
 		w.faultAt(bench.WriteToConst, in, lane, &addr, "global", "write of %d bytes at %#x: %s is constant", size, addr, a)
 		return nil, 0
 	}
@@ -314,6 +323,9 @@ func (w *warp) globalBytes(in *inst, lane int, addr uint64, size int, write bool
 }
 
 func (w *warp) outOfGlobal(in *inst, lane int, addr uint64, size int) {
+	if w.again(bench.GlobalOutOfBounds, in) {
+		return
+	}
 	w.faultAt(bench.GlobalOutOfBounds, in, lane, &addr, "global", "global address %#x, %d bytes: %s", addr, size, w.b.l.dev.mem.describe(addr))
 }
 
@@ -409,10 +421,16 @@ func storeGlobalAt[T word](w *warp, in *inst, addr *lanes64) {
 func (w *warp) localBytes(in *inst, lane int, addr uint64, size int) []byte {
 	top := uint64(w.fr.local + w.fr.prog.localBytes)
 	if addr > top || top-addr < uint64(size) {
+		if w.again(bench.LocalOutOfBounds, in) {
+			return nil
+		}
 		w.faultAt(bench.LocalOutOfBounds, in, lane, &addr, "local", "local address %#x, %d bytes: the frame ends at %d", addr, size, top)
 		return nil
 	}
 	if addr&uint64(size-1) != 0 {
+		if w.again(bench.MisalignedAddress, in) {
+			return nil
+		}
 		w.faultAt(bench.MisalignedAddress, in, lane, &addr, "local", "local address %#x: want a multiple of %d", addr, size)
 		return nil
 	}

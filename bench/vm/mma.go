@@ -164,6 +164,9 @@ func (w *warp) together(in *inst) bool {
 	if w.mask == allLanes {
 		return true
 	}
+	if w.again(bench.DivergentCollective, in) {
+		return false
+	}
 	what := "have exited"
 	if w.mask != w.live {
 		what = "are elsewhere"

@@ -32,12 +32,13 @@ type raceState struct {
 	reads     []readSet // pages that were only read, packed
 	hadTurn   bool      // the block has had its turn: it sees what others wrote
 	held      []heldUse
-	flights   []*flight // reads of shared memory in flight
-	heard     vclock    // in a cluster: what its threads knew at the floor
-	proxied   vclock    // what is visible to the async proxy, up to the floor
-	proxies   bool      // some fence made something visible to it
-	global    []uint32  // of each event its number in the launch's list; 0 is none yet
-	off       bool      // too much to keep
+	heldOf    map[faultKey][]int // of held, by kind
+	flights   []*flight          // reads of shared memory in flight
+	heard     vclock             // in a cluster: what its threads knew at the floor
+	proxied   vclock             // what is visible to the async proxy, up to the floor
+	proxies   bool               // some fence made something visible to it
+	global    []uint32           // of each event its number in the launch's list; 0 is none yet
+	off       bool               // too much to keep
 }
 
 // stamp names an access: an event, and the lane. The zero stamp is none.
@@ -109,6 +110,7 @@ func (r *raceState) reset() {
 	r.off, r.hadTurn = false, false
 	clear(r.locations)
 	r.reads = r.reads[:0]
+	clear(r.heldOf)
 	r.held, r.global, r.flights, r.proxied, r.proxies = r.held[:0], r.global[:0], r.flights[:0], nil, false
 	for _, w := range r.b.warps {
 		cache := w.clock.cache
@@ -350,6 +352,9 @@ func (r *raceState) report(s stamp, at *side, otherWrote bool) {
 	}
 	if (e.flags|r.events[at.id].flags)&eventAsync != 0 {
 		class = bench.AsyncCopyRace
+	}
+	if r.b.faults.again(faultKey{class: class, in: at.w.source(at.in), other: e.src}, 1) {
+		return
 	}
 	r.reportAs(class, at, e.src, int(e.warp), lane, verb(otherWrote)+" it and nothing orders the two")
 }

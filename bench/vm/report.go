@@ -3,6 +3,7 @@ package vm
 import (
 	"fmt"
 	"math/bits"
+	"unsafe"
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/ptx"
@@ -21,17 +22,43 @@ type faultList struct {
 	keys  []faultKey
 	most  int // kinds to keep
 	more  int // kinds that were not kept
+
+	recent [16]recentFault // of index: programs that do wrong do so in loops
+}
+
+// recentFault is a key and its place in the list.
+type recentFault struct {
+	key faultKey
+	at  int
+}
+
+// again counts a fault that needs no description: one that was seen before, or
+// of a kind for which there is no room. It is what a fault costs in a loop.
+func (l *faultList) again(k faultKey, count int64) bool {
+	if len(l.list) == 0 {
+		return false
+	}
+	r := &l.recent[(uintptr(unsafe.Pointer(k.in))>>4^uintptr(unsafe.Pointer(k.other))>>6^uintptr(len(k.class)))%uintptr(len(l.recent))]
+	if r.key == k {
+		l.list[r.at].Count += count
+		return true
+	}
+	if i, ok := l.index[k]; ok {
+		*r = recentFault{k, i}
+		l.list[i].Count += count
+		return true
+	}
+	if len(l.list) < l.most {
+		return false
+	}
+	l.more++
+	return true
 }
 
 // add counts a fault that was seen before; otherwise it returns where to
 // describe it, nil when there are enough.
 func (l *faultList) add(k faultKey, count int64) *bench.Fault {
-	if i, ok := l.index[k]; ok {
-		l.list[i].Count += count
-		return nil
-	}
-	if len(l.list) >= l.most {
-		l.more++
+	if l.again(k, count) {
 		return nil
 	}
 	if l.index == nil {
@@ -81,6 +108,12 @@ func (w *warp) source(in *inst) *ptx.Instruction {
 		return nil
 	}
 	return w.fr.prog.fn.Code[in.pc]
+}
+
+// again counts a misdeed at an instruction where the like was reported before;
+// false where it is to be described.
+func (w *warp) again(class bench.FaultClass, in *inst) bool {
+	return w.b.faults.again(faultKey{class: class, in: w.source(in)}, 1) || !w.b.l.reports(class)
 }
 
 // fault reports a misdeed of one lane at an instruction.

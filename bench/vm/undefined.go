@@ -41,15 +41,39 @@ type origin struct {
 	lane  int
 }
 
-// maxOrigins bounds a block's list of origins; later ones share the last.
-const maxOrigins = 1 << 16
+// Bounds on a block's list of origins; later ones share the last. Of one load it
+// keeps as many as a block has threads.
+const (
+	maxOrigins     = 1 << 16
+	maxOriginsOfIn = 1024
+)
+
+// originCount is how many origins an instruction has, and which is the last.
+type originCount struct {
+	src  *ptx.Instruction
+	n    int
+	last uint32
+}
 
 func (b *block) addOrigin(o origin) uint32 {
-	if len(b.origins) >= maxOrigins {
+	c := b.lastOrigin
+	if c == nil || c.src != o.src {
+		if c = b.originsOf[o.src]; c == nil {
+			c = &originCount{src: o.src}
+			b.originsOf[o.src] = c
+		}
+		b.lastOrigin = c
+	}
+	switch {
+	case o.src != nil && c.n >= maxOriginsOfIn:
+		return c.last
+	case len(b.origins) >= maxOrigins:
 		return maxOrigins - 1
 	}
 	b.origins = append(b.origins, o)
-	return uint32(len(b.origins) - 1)
+	c.n++
+	c.last = uint32(len(b.origins) - 1)
+	return c.last
 }
 
 // undefine marks what may be read before it is written.
@@ -205,10 +229,14 @@ func (w *warp) checkLanes(in *inst, slot int32, lanes uint32, use string) (bad u
 // useUndefined reports the use of an undefined value.
 func (w *warp) useUndefined(in *inst, lane int, from uint32, use string) {
 	o := &w.b.origins[from]
+	key := faultKey{class: o.class, in: w.source(in), other: o.src}
 	if !w.b.l.reports(o.class) {
 		return
 	}
-	if o.class != bench.UninitialisedRegister && w.b.hold(w, in, lane, from, use) {
+	if o.class != bench.UninitialisedRegister && w.b.hold(w, key, lane, from, use) {
+		return
+	}
+	if w.b.faults.again(key, 1) {
 		return
 	}
 	w.reportUndefined(w.source(in), lane, from, use)
