@@ -86,8 +86,8 @@ func Compile(p *ir.Program, gpu *target.GPU, o Options) (*Compiled, error) {
 	if err := ir.Verify(p); err != nil {
 		return nil, err
 	}
-	if sm := gpu.CC.SM(); sm < leastSM {
-		return nil, fmt.Errorf("%s: compute capability %s: %w: want 7.5 or newer", gpu.ID, gpu.CC, ErrUnsupported)
+	if err := Supports(gpu); err != nil {
+		return nil, err
 	}
 	c := &Compiled{Program: p, Module: &simt.Module{Arch: archOf(gpu), SM: gpu.CC.SM()}}
 	for _, k := range p.Kernels {
@@ -101,9 +101,17 @@ func Compile(p *ir.Program, gpu *target.GPU, o Options) (*Compiled, error) {
 	return c, nil
 }
 
-// leastSM is the oldest compute capability, times ten, that lowering knows: it takes
-// ldmatrix and the m16n8k8 tensor instruction for granted.
-const leastSM = 75
+// leastCC is the oldest compute capability that lowering knows: it takes ldmatrix and
+// the m16n8k8 tensor instruction for granted.
+var leastCC = target.CC{Major: 7, Minor: 5}
+
+// Supports refuses a GPU that no code is generated for, with ErrUnsupported.
+func Supports(gpu *target.GPU) error {
+	if !gpu.CC.AtLeast(leastCC.Major, leastCC.Minor) {
+		return fmt.Errorf("%s: compute capability %s: %w: want %s or newer", gpu.ID, gpu.CC, ErrUnsupported, leastCC)
+	}
+	return nil
+}
 
 // archOf is the target to compile for: what is specific to one architecture is asked
 // for only where the lowering uses it.

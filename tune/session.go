@@ -73,7 +73,7 @@ func newSession(ctx context.Context, o Options) (*session, error) {
 	}
 	s.run, err = o.Store.Begin(store.Run{
 		Command: o.Command, Family: o.Family.Name, Problem: problem, GPU: o.GPU.ID, Types: types,
-		Policy: "predicted", Kgen: o.Version, Compiler: s.builder.name, CostModel: model.Version,
+		Policy: "predicted", Kgen: o.Version, Compiler: s.builder.identity(), CostModel: model.Version,
 		Budget: o.Configs, Seed: o.Seed,
 	})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/kgen-dev/kgen/codegen"
 	"github.com/kgen-dev/kgen/codegen/cache"
 	"github.com/kgen-dev/kgen/codegen/cubin"
+	"github.com/kgen-dev/kgen/codegen/cudac"
 	"github.com/kgen-dev/kgen/codegen/nvrtc"
 	"github.com/kgen-dev/kgen/codegen/target"
 )
@@ -49,6 +50,7 @@ type builder struct {
 	nvrtc *nvrtc.Compiler // one of the two, or neither
 	ptxas *nvrtc.Ptxas
 	name  string // compiler and version, "none" without
+	flags []string
 	cache *cache.Cache
 	log   *slog.Logger
 	notes []string
@@ -61,7 +63,7 @@ func (t Toolchain) builderFor(ctx context.Context, g *target.GPU, c *cache.Cache
 		major, minor := t.NVRTC.Version()
 		archs := t.NVRTC.Archs()
 		if len(archs) == 0 || slices.Contains(archs, g.CC.SM()) {
-			b.nvrtc, b.name = t.NVRTC, fmt.Sprintf("NVRTC %d.%d", major, minor)
+			b.nvrtc, b.name, b.flags = t.NVRTC, fmt.Sprintf("NVRTC %d.%d", major, minor), cudac.Flags()
 			return b, nil
 		}
 		b.notes = append(b.notes, fmt.Sprintf("NVRTC %d.%d does not compile for sm_%d (it knows %v)", major, minor, g.CC.SM(), archs))
@@ -82,6 +84,9 @@ func (t Toolchain) builderFor(ctx context.Context, g *target.GPU, c *cache.Cache
 
 // compiles tells whether there is a compiler.
 func (b *builder) compiles() bool { return b.nvrtc != nil || b.ptxas != nil }
+
+// identity is everything beside the source that decides what is made.
+func (b *builder) identity() string { return strings.Join(append([]string{b.name}, b.flags...), " ") }
 
 // source is a program's text and its digest.
 type source struct {
@@ -114,7 +119,7 @@ func (b *builder) build(ctx context.Context, s source, arch string) (*built, err
 	if !b.compiles() {
 		return &built{PTX: []byte(s.text)}, nil
 	}
-	key := cache.KeyOf("kgen build 1", b.name, arch, s.text)
+	key := cache.KeyOf("kgen build 1", b.identity(), arch, s.text)
 	if data, ok := b.cache.Get(key); ok {
 		var out built
 		if err := json.Unmarshal(data, &out); err == nil && len(out.Cubin) > 0 {
@@ -137,7 +142,7 @@ func (b *builder) build(ctx context.Context, s source, arch string) (*built, err
 
 func (b *builder) compile(ctx context.Context, s source, arch string) (*built, error) {
 	if b.nvrtc != nil {
-		r, err := b.nvrtc.Compile(ctx, nvrtc.Source{Name: "kernel.cu", Text: s.text}, nvrtc.Options{Arch: arch})
+		r, err := b.nvrtc.Compile(ctx, nvrtc.Source{Name: "kernel.cu", Text: s.text}, nvrtc.Options{Arch: arch, Flags: b.flags})
 		if err != nil {
 			return nil, err
 		}

@@ -1,8 +1,7 @@
 // Package cudac prints thread IR as CUDA C for people to read, profile and
 // lift out: no includes, variables named as the lowering named them, loops as
 // loops, and tensor-core and copy instructions in small named helpers declared
-// in the source. Compile with --fmad=false for the arithmetic the thread IR
-// says, where multiplications and additions are fused only on request.
+// in the source. Compile with Flags.
 package cudac
 
 import (
@@ -12,6 +11,10 @@ import (
 
 	"github.com/kgen-dev/kgen/codegen/simt"
 )
+
+// Flags are those of NVRTC and nvcc for the arithmetic that the thread IR says,
+// where multiplications and additions are fused only on request.
+func Flags() []string { return []string{"--fmad=false"} }
 
 // Source is a printed module.
 type Source struct {

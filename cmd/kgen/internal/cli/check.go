@@ -12,6 +12,7 @@ import (
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen"
+	"github.com/kgen-dev/kgen/codegen/cudac"
 	"github.com/kgen-dev/kgen/codegen/nvrtc"
 	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/kernels/space"
@@ -179,7 +180,7 @@ func ptxText(ctx context.Context, c *codegen.Compiled, via, name string) (string
 	if err != nil {
 		return "", fmt.Errorf("%w; --via ptx does without NVRTC", err)
 	}
-	res, err := compiler.Compile(ctx, nvrtc.Source{Name: name + ".cu", Text: text}, nvrtc.Options{Arch: c.Module.Virtual(), Flags: nvrtcFlags, LineInfo: true})
+	res, err := compiler.Compile(ctx, nvrtc.Source{Name: name + ".cu", Text: text}, nvrtc.Options{Arch: c.Module.Virtual(), Flags: cudac.Flags(), LineInfo: true})
 	if err != nil {
 		return "", err
 	}

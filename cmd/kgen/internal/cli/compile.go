@@ -15,6 +15,7 @@ import (
 	"github.com/kgen-dev/kgen/codegen"
 	"github.com/kgen-dev/kgen/codegen/cache"
 	"github.com/kgen-dev/kgen/codegen/cubin"
+	"github.com/kgen-dev/kgen/codegen/cudac"
 	"github.com/kgen-dev/kgen/codegen/nvrtc"
 	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/kernels/family"
@@ -151,9 +152,6 @@ func (a *app) cached(key cache.Key, make func() ([]byte, error)) ([]byte, error)
 	return image, nil
 }
 
-// nvrtcFlags leave what is fused to the kernel.
-var nvrtcFlags = []string{"--fmad=false"}
-
 func (a *app) viaNVRTC(ctx context.Context, p *codegen.Compiled, r *cubinReport) ([]byte, error) {
 	text, err := p.CUDA()
 	if err != nil {
@@ -165,9 +163,9 @@ func (a *app) viaNVRTC(ctx context.Context, p *codegen.Compiled, r *cubinReport)
 	}
 	major, minor := compiler.Version()
 	r.Compiler = fmt.Sprintf("NVRTC %d.%d", major, minor)
-	key := cache.KeyOf(r.Compiler, p.Module.Arch, strings.Join(nvrtcFlags, " "), text)
+	key := cache.KeyOf(r.Compiler, p.Module.Arch, strings.Join(cudac.Flags(), " "), text)
 	return a.cached(key, func() ([]byte, error) {
-		res, err := compiler.Compile(ctx, nvrtc.Source{Name: r.Kernel + ".cu", Text: text}, nvrtc.Options{Arch: p.Module.Arch, Flags: nvrtcFlags})
+		res, err := compiler.Compile(ctx, nvrtc.Source{Name: r.Kernel + ".cu", Text: text}, nvrtc.Options{Arch: p.Module.Arch, Flags: cudac.Flags()})
 		if err != nil {
 			return nil, err
 		}

@@ -155,15 +155,6 @@ func (j *job) config(set []string) (space.Config, error) {
 	return c, usage(bound.Check(c))
 }
 
-// generates refuses a GPU that no code is generated for before a search finds
-// that of every configuration.
-func generates(gpu *target.GPU) error {
-	if gpu.CC.SM() < 80 {
-		return usagef("%s: compute capability %s: %w: want 8.0 or newer", gpu.ID, gpu.CC, codegen.ErrUnsupported)
-	}
-	return nil
-}
-
 // compileError classes what a compilation refused: a program that the GPU or
 // the code generator has no room for is a choice of flags.
 func compileError(err error) error {

@@ -67,8 +67,8 @@ func (a *app) tune(ctx context.Context, j *job, f *tuneFlags) error {
 	if f.budget < 1 {
 		return usagef("--budget %d: want 1 or more", f.budget)
 	}
-	if err := generates(j.gpu); err != nil {
-		return err
+	if err := codegen.Supports(j.gpu); err != nil { // before every configuration finds that
+		return usage(err)
 	}
 	if f.dir != "" {
 		if err := checkFolder("-o", f.dir, f.dir); err != nil {
