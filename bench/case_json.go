@@ -373,7 +373,12 @@ func (b *caseBuilder) buffer(f *bufferFile) (*CaseBuffer, error) {
 }
 
 func (b *caseBuilder) array(file string, t numcheck.Type) (*Array, error) {
-	a, err := ReadNPYFile(beside(b.dir, file))
+	return readTyped(beside(b.dir, file), t)
+}
+
+// readTyped reads a .npy file of elements of a type.
+func readTyped(file string, t numcheck.Type) (*Array, error) {
+	a, err := ReadNPYFile(file)
 	if err != nil {
 		return nil, err
 	}

@@ -28,3 +28,20 @@ func TestLeastVersion(t *testing.T) {
 	_, err = LeastVersion(m)
 	require.ErrorContains(t, err, "needs PTX 8.0 and sm_90a")
 }
+
+func TestLeastTarget(t *testing.T) {
+	for _, tc := range []struct{ body, want string }{
+		{"cp.async.wait_all;", "sm_80"},
+		{"barrier.cluster.arrive.release;", "sm_90"},
+		{"wgmma.fence.sync.aligned;", "sm_90a"},
+		{"tcgen05.wait::ld.sync.aligned;", "sm_100f"},
+	} {
+		m, err := Parse("t.ptx", []byte(".version 9.0\n.target sm_120a, debug\n.address_size 64\n.entry k() {"+tc.body+"}"))
+		require.NoError(t, err)
+		require.NoError(t, Resolve(m))
+		least, err := LeastTarget(m)
+		require.NoError(t, err)
+		require.Equal(t, tc.want, least.String(), tc.body)
+		require.Equal(t, []string{"sm_120a", "debug"}, m.Targets)
+	}
+}

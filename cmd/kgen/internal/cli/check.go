@@ -57,19 +57,27 @@ type regionReport struct {
 
 func (a *app) checkCommand() *cobra.Command {
 	f := &checkFlags{via: choice{value: "ptx", words: []string{"ptx", "nvrtc"}}, vm: newMachineFlags()}
+	var file launchFlags
 	return a.familyCommand(familyVerb{
 		name:  "check",
-		short: "Check one configuration against its reference on the virtual machine",
-		long: `Check one configuration: compile it, run pieces of the problem on the virtual
-machine over random data, and compare what they compute with the float64
+		short: "Check a configuration, or anybody's kernel, on the virtual machine",
+		long: `Check one configuration of a family: compile it, run pieces of the problem on the
+virtual machine over random data, and compare what they compute with the float64
 reference. The pieces are at the corners of the tile space first, where its
 edges are. Without --set the configuration is the problem's default.
+
+A file of PTX, or of CUDA C by way of NVRTC for the --gpu, is run from flags as
+kgen run runs a case: --arg for each parameter, in their order, is
+  i32=1000, f32=0.5, bytes=00ff       a value
+  f32[1000]:random, u8[2x64]:zeros    a buffer; iota counts, none was never written
+  f16:x.npy, f32[100]:none,want=y.npy a buffer from a file; what it must hold at the end
 
 The exit code is 0 when everything compared is right and no fault was reported,
 and 3 when not.`,
 		example: `  kgen check gemm --gpu a100 --m 1000 --n 777 --k 333
   kgen check flashattn --gpu h100 --seq 1021 --set BM=64 --set BN=32 --async random --seed 5
-  kgen check softmax --gpu rtx4090 --cols 1001 --via nvrtc --json`,
+  kgen check softmax --gpu rtx4090 --cols 1001 --via nvrtc --json
+  kgen check add.cu --gpu a100 --grid 8 --block 128 --arg f32[1000]:random --arg f32[1000]:none --arg i32=1000`,
 		flags: func(c *cobra.Command) {
 			settingFlag(c, &f.set)
 			choiceFlag(c, &f.via, "via", "whose PTX runs: our own, or NVRTC's of our CUDA C")
@@ -77,7 +85,12 @@ and 3 when not.`,
 			f.vm.declare(c)
 			a.jsonFlag(c)
 		},
-		run: func(ctx context.Context, j *job) error { return a.check(ctx, j, f) },
+		run:       func(ctx context.Context, j *job) error { return a.check(ctx, j, f) },
+		endings:   []string{".cu", ".ptx"},
+		fileFlags: file.declare,
+		file: func(ctx context.Context, name, gpu string) error {
+			return a.checkFile(ctx, name, gpu, &f.vm, &file)
+		},
 	})
 }
 

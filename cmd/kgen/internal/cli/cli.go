@@ -41,6 +41,8 @@ func (a *app) commands() []*cobra.Command {
 		a.compileCommand(),
 		a.checkCommand(),
 		a.runCommand(),
+		a.caseCommand(),
+		a.ptxCommand(),
 		a.rooflineCommand(),
 		a.kernelsCommand(),
 		a.gpusCommand(),

@@ -85,7 +85,7 @@ the problem's default. What was compiled before comes from the cache.`,
 				return err
 			}
 			if file != "" {
-				if err := writeFile(file, image); err != nil {
+				if err := writeFile("-o", file, image); err != nil {
 					return err
 				}
 				if r.Cubin, err = filepath.Abs(file); err != nil {

@@ -61,7 +61,12 @@ What stage tile prints can be edited and read back as a file.`,
 			}
 			return a.write(file, []byte(text))
 		},
-		file: func(_ context.Context, name string, gpu *target.GPU) error {
+		endings: []string{".tile"},
+		file: func(_ context.Context, name, gpuName string) error {
+			gpu, err := lookupGPU(gpuName)
+			if err != nil {
+				return err
+			}
 			if len(set) > 0 {
 				return usagef("--set %s: a file has no parameters, want a family", set[0])
 			}

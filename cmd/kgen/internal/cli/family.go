@@ -31,8 +31,11 @@ type familyVerb struct {
 	example           string
 	flags             func(c *cobra.Command) // declares the command's own flags
 	run               func(ctx context.Context, j *job) error
-	// file, if not nil, takes the name of a file of tile IR in a family's place.
-	file func(ctx context.Context, name string, gpu *target.GPU) error
+	// file, if not nil, takes the name of a file in a family's place, one that ends as
+	// endings say, and the GPU's name. fileFlags declares what only a file takes.
+	file      func(ctx context.Context, name, gpu string) error
+	endings   []string
+	fileFlags func(c *cobra.Command)
 }
 
 // gpuUsage is the usage text of --gpu.
@@ -50,21 +53,17 @@ func (a *app) familyCommand(v familyVerb) *cobra.Command {
 				return usagef("%s: missing FAMILY: want one of %s", c.CommandPath(), strings.Join(familyNames(), ", "))
 			}
 			if v.takes(args[0]) {
-				return positional("FILE.tile")(c, args)
+				return positional("FILE")(c, args)
 			}
 			_, err := kernelFamily(args[0])
 			return err
 		},
 		RunE: func(c *cobra.Command, args []string) error { // families are subcommands: a file
-			g, err := lookupGPU(gpu)
-			if err != nil {
-				return err
-			}
-			return v.file(c.Context(), args[0], g)
+			return v.file(c.Context(), args[0], gpu)
 		},
 	}
 	if v.file != nil {
-		parent.Use = v.name + " FAMILY|FILE.tile"
+		parent.Use = v.name + " FAMILY|FILE" + strings.Join(v.endings, "|FILE")
 	}
 	parent.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		if words := c.Flags().Args(); c == parent && len(words) > 0 && !v.takes(words[0]) {
@@ -81,6 +80,9 @@ func (a *app) familyCommand(v familyVerb) *cobra.Command {
 		mustComplete(c, "gpu", completeGPUFlag)
 	}
 	own(parent) // so that they may stand before the family
+	if v.fileFlags != nil {
+		v.fileFlags(parent)
+	}
 	for _, f := range kernels.Families() {
 		parent.AddCommand(familySubcommand(v, f, &gpu, own))
 	}
@@ -89,7 +91,7 @@ func (a *app) familyCommand(v familyVerb) *cobra.Command {
 
 // takes says whether a word names a file that the command takes.
 func (v *familyVerb) takes(word string) bool {
-	return v.file != nil && strings.HasSuffix(word, ".tile")
+	return slices.ContainsFunc(v.endings, func(end string) bool { return strings.HasSuffix(word, end) })
 }
 
 func familySubcommand(v familyVerb, f *family.Family, gpu *string, own func(*cobra.Command)) *cobra.Command {

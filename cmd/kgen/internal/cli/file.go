@@ -21,17 +21,17 @@ func (a *app) write(file string, data []byte) error {
 		_, err := a.out.Write(data)
 		return err
 	}
-	return writeFile(file, data)
+	return writeFile("-o", file, data)
 }
 
 // writeFile replaces a file in one step, so that a reader, a kill or a full
 // disk never leave half of it. A device or pipe is written as it is.
-func writeFile(name string, data []byte) error {
+func writeFile(flag, name string, data []byte) error {
 	file := name
 	if real, err := filepath.EvalSymlinks(name); err == nil {
 		file = real
 	}
-	return outputError("-o", name, atomicfile.Write(atomicfile.Bytes(file, data)))
+	return outputError(flag, name, atomicfile.Write(atomicfile.Bytes(file, data)))
 }
 
 // outputError says the path as the user gave it.

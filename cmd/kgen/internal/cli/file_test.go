@@ -12,13 +12,13 @@ import (
 func TestWriteFile(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "a")
-	require.NoError(t, writeFile(file, []byte("one")))
-	require.NoError(t, writeFile(file, []byte("two")))
+	require.NoError(t, writeFile("-o", file, []byte("one")))
+	require.NoError(t, writeFile("-o", file, []byte("two")))
 	require.Equal(t, "two", string(must(os.ReadFile(file))))
 
 	link := filepath.Join(dir, "link")
 	require.NoError(t, os.Symlink(file, link))
-	require.NoError(t, writeFile(link, []byte("three")))
+	require.NoError(t, writeFile("-o", link, []byte("three")))
 	require.Equal(t, "three", string(must(os.ReadFile(file))), "a link is followed, not replaced")
 
 	require.NoError(t, checkOutput(file))
@@ -33,7 +33,7 @@ func TestWriteFile(t *testing.T) {
 	} {
 		require.EqualError(t, checkOutput(name), "-o "+name+": "+want)
 		require.Equal(t, exitUsage, exitCode(checkOutput(name)))
-		require.ErrorContains(t, writeFile(name, nil), "-o "+name+": ")
+		require.ErrorContains(t, writeFile("-o", name, nil), "-o "+name+": ")
 	}
 
 	entries := must(os.ReadDir(dir))
@@ -49,7 +49,7 @@ func TestWriteFileRefused(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(dir, 0o500))
 	require.Equal(t, exitFailed, exitCode(checkOutput(filepath.Join(dir, "a"))))
-	require.Equal(t, exitFailed, exitCode(writeFile(filepath.Join(dir, "a"), nil)))
+	require.Equal(t, exitFailed, exitCode(writeFile("-o", filepath.Join(dir, "a"), nil)))
 	require.Empty(t, must(os.ReadDir(dir)))
 }
 

@@ -97,7 +97,7 @@ func (a *app) roofline(j *job, file string) error {
 		if err != nil {
 			return err
 		}
-		if err := writeFile(file, svg); err != nil {
+		if err := writeFile("-o", file, svg); err != nil {
 			return err
 		}
 		if r.SVG, err = filepath.Abs(file); err != nil {

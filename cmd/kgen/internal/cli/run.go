@@ -83,8 +83,15 @@ type runFlags struct {
 	device choice
 	gpu    string
 	vm     machineFlags
-	blocks string
-	dump   string
+	extent extentFlags
+}
+
+// extentFlags say how much of a launch to run, and what to keep.
+type extentFlags struct{ blocks, dump string }
+
+func (f *extentFlags) declare(c *cobra.Command) {
+	c.Flags().StringVar(&f.blocks, "blocks", "", "`LIST` of blocks of the grid to run, each x, x:y or x:y:z; without it all")
+	c.Flags().StringVar(&f.dump, "dump", "", "`DIR` for the buffers after the last launch, as .npy files")
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -113,46 +120,51 @@ stopped by counting, see --max-steps, and reported as a deadlock.`,
 	c.Flags().StringVar(&f.gpu, "gpu", "", gpuUsage+"; without it one that fits the PTX's .target")
 	mustComplete(c, "gpu", completeGPUFlag)
 	f.vm.declare(c)
-	c.Flags().StringVar(&f.blocks, "blocks", "", "`LIST` of blocks of the grid to run, each x, x:y or x:y:z; without it all")
-	c.Flags().StringVar(&f.dump, "dump", "", "`DIR` for the buffers after the last launch, as .npy files")
+	f.extent.declare(c)
 	return c
 }
 
 func (a *app) runCase(ctx context.Context, file string, f *runFlags) error {
-	var gpu *target.GPU
-	if f.gpu != "" {
-		var err error
-		if gpu, err = target.Lookup(f.gpu); err != nil {
-			return usage(err)
-		}
+	gpu, err := optionalGPU(f.gpu)
+	if err != nil {
+		return err
 	}
-	if f.dump != "" {
-		if err := checkFolder("--dump", f.dump, f.dump); err != nil {
+	return a.runOn(ctx, gpu, &f.vm, &f.extent, func(bench.Device) (*bench.Case, error) {
+		c, err := bench.ReadCase(file)
+		return c, usage(err)
+	})
+}
+
+// runOn runs a case on the virtual machine and prints what came of it. The flags
+// are checked before the case is made.
+func (a *app) runOn(ctx context.Context, gpu *target.GPU, m *machineFlags, e *extentFlags, load func(bench.Device) (*bench.Case, error)) error {
+	if e.dump != "" {
+		if err := checkFolder("--dump", e.dump, e.dump); err != nil {
 			return err
 		}
 	}
-	dev, err := f.vm.open(gpu)
+	dev, err := m.open(gpu)
 	if err != nil {
 		return usage(err)
 	}
 	defer dev.Close()
-	blocks, err := parseBlocks(f.blocks)
+	blocks, err := parseBlocks(e.blocks)
 	if err != nil {
 		return usage(err)
 	}
-	c, err := bench.ReadCase(file)
+	c, err := load(dev)
 	if err != nil {
-		return usage(err)
+		return err
 	}
-	res, err := bench.RunCase(ctx, dev, c, bench.RunOptions{Blocks: blocks, Dump: f.dump})
+	res, err := bench.RunCase(ctx, dev, c, bench.RunOptions{Blocks: blocks, Dump: e.dump})
 	if err != nil {
-		return runError(file, err)
+		return runError(c.File, err)
 	}
 	if err := a.printRun(res); err != nil {
 		return err
 	}
 	if !res.OK {
-		return wrong(errors.New(file + ": " + whatIsWrong(res)))
+		return wrong(errors.New(c.File + ": " + whatIsWrong(res)))
 	}
 	return nil
 }

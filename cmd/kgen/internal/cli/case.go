@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/bench/vm"
+	"github.com/kgen-dev/kgen/codegen/atomicfile"
+)
+
+// caseReport is what kgen case new --json prints.
+type caseReport struct {
+	Case   string `json:"case"`
+	PTX    string `json:"ptx"`
+	Kernel string `json:"kernel"`
+}
+
+func (a *app) caseCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "case",
+		Short: "Write a case for kgen run",
+		Args:  a.subcommand,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(a.caseNewCommand())
+	return c
+}
+
+func (a *app) caseNewCommand() *cobra.Command {
+	var kernel, gpu, file string
+	c := &cobra.Command{
+		Use:   "new FILE.cu|FILE.ptx",
+		Short: "Write a case.json to fill in, from a kernel's parameters",
+		Long: `Write a case.json to fill in, from the parameters of a file's kernel: one argument
+for each, of a form that fits. CUDA C is compiled by NVRTC for the --gpu, and its
+PTX written beside the case. Nothing is overwritten.
+
+The form of a case stands in testdata/ptx/foreign/README.md.`,
+		Example: "  kgen case new kernel.ptx\n  kgen case new add.cu --gpu a100 --kernel add -o add.json",
+		Args:    positional("FILE"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.newCase(c.Context(), args[0], kernel, gpu, file)
+		},
+	}
+	c.Flags().StringVar(&kernel, "kernel", "", "`NAME` of the kernel; not needed if it is the only one")
+	c.Flags().StringVar(&gpu, "gpu", "", gpuUsage+"; needed for CUDA C")
+	mustComplete(c, "gpu", completeGPUFlag)
+	c.Flags().StringVarP(&file, "output", "o", "", "`FILE` to write (default case.json beside the kernel's file)")
+	a.jsonFlag(c)
+	return c
+}
+
+func (a *app) newCase(ctx context.Context, name, kernel, gpuName, file string) error {
+	gpu, err := optionalGPU(gpuName)
+	if err != nil {
+		return err
+	}
+	if file == "" {
+		file = filepath.Join(filepath.Dir(name), "case.json")
+	}
+	ptxFile := name
+	if strings.HasSuffix(name, ".cu") {
+		ptxFile = filepath.Join(filepath.Dir(file), strings.TrimSuffix(filepath.Base(name), ".cu")+".ptx")
+	}
+	for _, made := range []string{file, ptxFile} {
+		switch {
+		case made == name:
+		case exists(made):
+			return usagef("%s is there: want another -o, or that file out of the way", made)
+		default:
+			if err := checkOutput(made); err != nil {
+				return err
+			}
+		}
+	}
+	text, err := readPTX(ctx, name, gpu)
+	if err != nil {
+		return err
+	}
+	k, err := kernelOf(ctx, ptxFile, text, kernel)
+	if err != nil {
+		return err
+	}
+	beside, err := filepath.Rel(filepath.Dir(file), ptxFile)
+	if err != nil {
+		beside, err = filepath.Abs(ptxFile)
+	}
+	if err != nil {
+		return err
+	}
+	files := []atomicfile.File{atomicfile.Bytes(file, []byte(bench.NewCase(k, beside)))}
+	if ptxFile != name {
+		files = append(files, atomicfile.Bytes(ptxFile, text))
+	}
+	if err := atomicfile.Write(files...); err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(caseReport{file, ptxFile, k.Name})
+	}
+	fmt.Fprintf(a.out, "%s: kernel %s with %d arguments to fill in\n", file, k.Name, len(k.Params))
+	return nil
+}
+
+// kernelOf finds a kernel in PTX.
+func kernelOf(ctx context.Context, file string, text []byte, name string) (*bench.Kernel, error) {
+	dev, err := vm.New(vm.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer dev.Close()
+	m, err := dev.Load(ctx, file, text)
+	if err != nil {
+		return nil, usage(err)
+	}
+	k, err := pickKernel(m, name)
+	if err != nil {
+		return nil, usagef("%s: %w", file, err)
+	}
+	return k, nil
+}
