@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"strings"
 
 	"github.com/kgen-dev/kgen/codegen/cudac"
 	"github.com/kgen-dev/kgen/codegen/ptx"
@@ -211,11 +210,7 @@ func (c *Compiled) PTX() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var b strings.Builder
-	if err := ptx.Print(&b, m); err != nil {
-		return "", err
-	}
-	return b.String(), nil
+	return m.String(), nil
 }
 
 // CUDA prints the module as CUDA C that includes nothing.

@@ -185,7 +185,9 @@ func (e *emitter) function() *Function {
 		f.Params = append(f.Params, e.parameter(&e.k.Params[i]))
 	}
 	e.directives(f)
-	e.stmts = make([]Stmt, 0, e.k.NumValues()+e.k.NumValues()/4)
+	n := 0
+	simt.Walk(e.k.Body, func(*simt.Instr) { n++ })
+	e.stmts = make([]Stmt, 0, n+n/8)
 	e.block(e.k.Body)
 	e.op(opRet)
 	e.inputs()

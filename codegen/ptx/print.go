@@ -1,36 +1,48 @@
 package ptx
 
 import (
-	"io"
 	"math"
 	"strconv"
 	"strings"
 )
 
-// Print writes a module as text that parses to the same tree, positions apart.
+// String is the module as text that parses to the same tree, positions apart.
 // Comments are not kept. A tree that Resolve has been through prints the same,
 // but for vector registers, which print component by component.
-func Print(w io.Writer, m *Module) error {
-	p := printer{b: make([]byte, 0, m.textSize())}
-	p.module(m)
-	_, err := w.Write(p.b)
-	return err
-}
-
-// String is the module as text.
 func (m *Module) String() string {
-	p := printer{b: make([]byte, 0, m.textSize())}
+	var p printer
+	p.b.Grow(m.textSize())
 	p.module(m)
-	return string(p.b)
+	return p.b.String()
 }
 
 // textSize is about how many bytes the module's text has, rather more.
 func (m *Module) textSize() int {
 	n := 1024
 	for _, d := range m.Decls {
-		if f, ok := d.(*Function); ok && f.Body != nil {
-			n += 48 * len(f.Body.Stmts)
+		f, ok := d.(*Function)
+		if !ok || f.Body == nil {
+			continue
 		}
+		for _, s := range f.Body.Stmts {
+			if in, ok := s.(*Instruction); ok {
+				n += in.textSize()
+			}
+		}
+	}
+	return n
+}
+
+func (in *Instruction) textSize() int {
+	n := 4 + len(in.Name)
+	if in.Guard != nil {
+		n += 8
+	}
+	for _, m := range in.Mods {
+		n += 1 + len(m)
+	}
+	for i := range in.Operands {
+		n += 8 * max(1, len(in.Operands[i].Elems()))
 	}
 	return n
 }
@@ -39,33 +51,34 @@ func (m *Module) textSize() int {
 func (in *Instruction) String() string {
 	var p printer
 	p.instruction(in)
-	return string(p.b)
+	return p.b.String()
 }
 
 // String is the operand as text.
 func (o *Operand) String() string {
 	var p printer
 	p.operand(o)
-	return string(p.b)
+	return p.b.String()
 }
 
 type printer struct {
-	b      []byte
+	b      strings.Builder
 	indent int
+	buf    [24]byte
 }
 
 func (p *printer) s(parts ...string) {
 	for _, s := range parts {
-		p.b = append(p.b, s...)
+		p.b.WriteString(s)
 	}
 }
 
-func (p *printer) n(v int64)  { p.b = strconv.AppendInt(p.b, v, 10) }
-func (p *printer) u(v uint64) { p.b = strconv.AppendUint(p.b, v, 10) }
+func (p *printer) n(v int64)  { p.b.Write(strconv.AppendInt(p.buf[:0], v, 10)) }
+func (p *printer) u(v uint64) { p.b.Write(strconv.AppendUint(p.buf[:0], v, 10)) }
 
 func (p *printer) tabs() {
 	for range p.indent {
-		p.b = append(p.b, '\t')
+		p.b.WriteByte('\t')
 	}
 }
 
@@ -529,7 +542,7 @@ func (p *printer) immediate(o *Operand) {
 func (p *printer) hex(prefix string, v uint64, digits int) {
 	p.s(prefix)
 	for i := digits - 1; i >= 0; i-- {
-		p.b = append(p.b, "0123456789ABCDEF"[v>>(4*i)&15])
+		p.b.WriteByte("0123456789ABCDEF"[v>>(4*i)&15])
 	}
 }
 

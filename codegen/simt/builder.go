@@ -22,10 +22,11 @@ type Builder struct {
 }
 
 // NewBuilder returns a builder at the end of k's body.
-func NewBuilder(k *Kernel) *Builder {
-	b := &Builder{K: k, block: k.Body, notes: map[string]int32{}, zeros: known{k: k}}
-	b.vn.init()
-	return b
+func NewBuilder(k *Kernel) *Builder { return newBuilder(k, 0) }
+
+// newBuilder returns a builder with room for some operations.
+func newBuilder(k *Kernel, operations int) *Builder {
+	return &Builder{K: k, block: k.Body, notes: map[string]int32{}, zeros: known{k: k}, vn: newNumbering(k, operations)}
 }
 
 // Note sets the text that explains the instructions built from here on:

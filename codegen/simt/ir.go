@@ -43,8 +43,8 @@ type Kernel struct {
 	Notes  []string // texts that Instr.Note refers to, from 1
 
 	roots     map[rootKey]*Value // constants and inputs
-	values    []*Value           // by ID
-	valueSlab []Value
+	values    [][]Value          // slabs of valueSlab; an ID is a slab and a place in it
+	numValues int
 	instrSlab []Instr
 	argSlab   []*Value
 }
@@ -123,26 +123,29 @@ func NewKernel(name string, threads int) *Kernel {
 	return &Kernel{Name: name, Threads: threads, Body: &Block{}}
 }
 
+// valueSlab is how many values lie together.
+const valueSlab = 256
+
 // NumValues is one more than the largest value ID.
-func (k *Kernel) NumValues() int { return len(k.values) }
+func (k *Kernel) NumValues() int { return k.numValues }
 
 // Value returns the value with the given ID.
-func (k *Kernel) Value(id int32) *Value { return k.values[id] }
+func (k *Kernel) Value(id int32) *Value { return &k.values[id/valueSlab][id%valueSlab] }
 
 func (k *Kernel) newValue(t Type, def *Instr, index int) *Value {
-	if len(k.valueSlab) == 0 {
-		k.valueSlab = make([]Value, 512)
+	id := int32(k.numValues)
+	if id%valueSlab == 0 {
+		k.values = append(k.values, make([]Value, valueSlab))
 	}
-	v := &k.valueSlab[0]
-	k.valueSlab = k.valueSlab[1:]
-	*v = Value{ID: int32(len(k.values)), Type: t, Index: int32(index), Sub: -1, Def: def}
-	k.values = append(k.values, v)
+	k.numValues++
+	v := k.Value(id)
+	*v = Value{ID: id, Type: t, Index: int32(index), Sub: -1, Def: def}
 	return v
 }
 
 func (k *Kernel) newInstr() *Instr {
 	if len(k.instrSlab) == 0 {
-		k.instrSlab = make([]Instr, 256)
+		k.instrSlab = make([]Instr, 128)
 	}
 	in := &k.instrSlab[0]
 	k.instrSlab = k.instrSlab[1:]

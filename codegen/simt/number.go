@@ -5,17 +5,24 @@ package simt
 // Leaving a scope takes out what it added, last first, which leaves an open
 // table as it was.
 type numbering struct {
+	k     *Kernel
 	slots []numbered // a power of two, at most half full
 	log   []uint32   // slots in the order they were filled
 	marks []int
 }
 
-type numbered struct {
-	hash uint32
-	v    *Value
-}
+// numbered is an operation by its hash and its result's ID plus one; the zero
+// numbered is an empty slot.
+type numbered struct{ hash, id uint32 }
 
-func (n *numbering) init() { n.slots = make([]numbered, 256) }
+// newNumbering has room for some operations to begin with.
+func newNumbering(k *Kernel, operations int) numbering {
+	n := 256
+	for n < 2*operations {
+		n *= 2
+	}
+	return numbering{k: k, slots: make([]numbered, n), log: make([]uint32, 0, n/2)}
+}
 
 // operation is what identifies a pure operation.
 type operation struct {
@@ -84,12 +91,15 @@ func (n *numbering) find(o *operation) (*Value, uint32) {
 	h := o.hash()
 	mask := uint32(len(n.slots) - 1)
 	for i := h & mask; ; i = (i + 1) & mask {
-		s := &n.slots[i]
-		if s.v == nil {
+		s := n.slots[i]
+		if s.id == 0 {
 			return nil, h
 		}
-		if s.hash == h && o.is(s.v) {
-			return s.v, h
+		if s.hash != h {
+			continue
+		}
+		if v := n.k.Value(int32(s.id - 1)); o.is(v) {
+			return v, h
 		}
 	}
 }
@@ -98,16 +108,16 @@ func (n *numbering) add(h uint32, v *Value) {
 	if 2*(len(n.log)+1) > len(n.slots) {
 		n.grow()
 	}
-	n.put(h, v)
+	n.put(numbered{h, uint32(v.ID) + 1})
 }
 
-func (n *numbering) put(h uint32, v *Value) {
+func (n *numbering) put(s numbered) {
 	mask := uint32(len(n.slots) - 1)
-	i := h & mask
-	for n.slots[i].v != nil {
+	i := s.hash & mask
+	for n.slots[i].id != 0 {
 		i = (i + 1) & mask
 	}
-	n.slots[i] = numbered{h, v}
+	n.slots[i] = s
 	n.log = append(n.log, i)
 }
 
@@ -115,7 +125,7 @@ func (n *numbering) grow() {
 	old, log := n.slots, n.log
 	n.slots, n.log = make([]numbered, 4*len(old)), make([]uint32, 0, 2*len(old))
 	for _, i := range log {
-		n.put(old[i].hash, old[i].v)
+		n.put(old[i])
 	}
 }
 

@@ -228,7 +228,10 @@ type coalescer struct {
 	l      *liveness
 	parent []int32
 	style  Style
-	segs   [][]segment // of merged sets; single values have their own
+	merged []int32     // place in segs of a set of several values, 0 for one value
+	segs   [][]segment // from 1
+	chunk  []segment   // what segs are cut from
+	own    [2][1]segment
 }
 
 func (c *coalescer) find(i int32) int32 {
@@ -239,15 +242,28 @@ func (c *coalescer) find(i int32) int32 {
 	return i
 }
 
-func (c *coalescer) lives(i int32) []segment {
-	if s := c.segs[i]; s != nil {
-		return s
+// lives are the segments of a set. Those of a single value stand in own[n]
+// until it is used again.
+func (c *coalescer) lives(i int32, n int) []segment {
+	if m := c.merged[i]; m != 0 {
+		return c.segs[m]
 	}
-	return []segment{{c.l.from[i], c.l.to[i]}}
+	c.own[n][0] = segment{c.l.from[i], c.l.to[i]}
+	return c.own[n][:]
+}
+
+// live sets the segments of a set.
+func (c *coalescer) live(i int32, s []segment) {
+	if c.merged[i] == 0 {
+		c.merged[i] = int32(len(c.segs))
+		c.segs = append(c.segs, nil)
+	}
+	c.segs[c.merged[i]] = s
 }
 
 func (c *coalescer) run() {
-	c.segs = make([][]segment, len(c.parent))
+	c.merged = make([]int32, len(c.parent))
+	c.segs = make([][]segment, 1, 64)
 	for _, in := range c.l.order {
 		c.join(in)
 	}
@@ -297,7 +313,8 @@ func (c *coalescer) mergeBranch(in *Instr, i int, r *Value) {
 	if x.IsConst() || c.find(r.ID) != c.find(c.l.root(x).ID) {
 		at := c.l.ends[in].middle
 		root := c.find(r.ID) // r alone: what surrounds the branch is merged later
-		c.segs[root], _ = unite(c.lives(root), []segment{{at, at + 1}})
+		u, _ := c.unite(c.lives(root, 0), []segment{{at, at + 1}})
+		c.live(root, u)
 	}
 	c.merge(r, y)
 }
@@ -311,7 +328,8 @@ func (c *coalescer) mergeGroups() {
 		typ  Type
 	}
 	holders := map[element][]*Value{}
-	for _, v := range c.l.k.values {
+	for id := range int32(c.l.k.NumValues()) {
+		v := c.l.k.Value(id)
 		if v.Name == "" || v.Sub < 0 || v.Floating() || c.l.to[v.ID] == 0 {
 			continue
 		}
@@ -353,7 +371,7 @@ func (c *coalescer) join(in *Instr) {
 	for i, p := range carriedParams(in) {
 		r := in.Results[i]
 		c.parent[r.ID] = p.ID
-		c.segs[p.ID] = []segment{{c.l.from[p.ID], c.l.to[p.ID]}, {s.end, c.l.to[r.ID]}}
+		c.live(p.ID, []segment{{c.l.from[p.ID], c.l.to[p.ID]}, {s.end, c.l.to[r.ID]}})
 	}
 }
 
@@ -370,7 +388,7 @@ func (c *coalescer) merge(a, b *Value) {
 	if x == y {
 		return
 	}
-	u, ok := unite(c.lives(x), c.lives(y))
+	u, ok := c.unite(c.lives(x, 0), c.lives(y, 1))
 	if !ok {
 		return
 	}
@@ -378,13 +396,16 @@ func (c *coalescer) merge(a, b *Value) {
 		x, y = y, x
 	}
 	c.parent[y] = x
-	c.segs[y] = nil
-	c.segs[x] = u
+	c.live(x, u)
 }
 
 // unite joins two sorted lists of segments; ok is false where they overlap.
-func unite(a, b []segment) (u []segment, ok bool) {
-	u = make([]segment, 0, len(a)+len(b))
+func (c *coalescer) unite(a, b []segment) (u []segment, ok bool) {
+	n := len(a) + len(b)
+	if len(c.chunk) < n {
+		c.chunk = make([]segment, max(n, 512))
+	}
+	u = c.chunk[:0:n]
 	for len(a) > 0 && len(b) > 0 {
 		if b[0].from < a[0].from || b[0].from == a[0].from && b[0].to < a[0].to {
 			a, b = b, a
@@ -395,12 +416,16 @@ func unite(a, b []segment) (u []segment, ok bool) {
 		u = append(u, a[0])
 		a = a[1:]
 	}
+	c.chunk = c.chunk[n:]
 	return append(append(u, a...), b...), true
 }
 
 func (c *coalescer) finish() *Registers {
 	k := c.l.k
-	r := &Registers{Of: make([]int32, k.NumValues()), Edges: map[*Instr]*Edges{}}
+	r := &Registers{
+		Of: make([]int32, k.NumValues()), First: make([]*Value, 0, k.NumValues()/2), Many: make([]bool, 0, k.NumValues()/2),
+		Edges: map[*Instr]*Edges{},
+	}
 	byRoot := make([]int32, k.NumValues())
 	for i := range r.Of {
 		r.Of[i], byRoot[i] = -1, -1

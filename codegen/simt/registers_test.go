@@ -124,7 +124,8 @@ func TestRegistersKeepMeaning(t *testing.T) {
 			Clean(k)
 		}
 		if rapid.Bool().Draw(t, "names") { // groups share registers in C
-			for i, v := range k.values {
+			for i := range k.NumValues() {
+				v := k.Value(int32(i))
 				if i%3 == 0 && !v.Floating() {
 					v.Elem("g", i%2)
 				}

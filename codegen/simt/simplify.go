@@ -4,7 +4,7 @@ package simt
 // and an operation equal to one that dominates it becomes that one. Branches
 // on constants and loops that run no or one round lose their frame.
 func Simplify(k *Kernel) {
-	s := simplifier{b: NewBuilder(k), to: make([]*Value, k.NumValues())}
+	s := simplifier{b: newBuilder(k, k.NumValues()/2), to: make([]*Value, k.NumValues())}
 	s.b.block = nil
 	k.Body = s.block(k.Body)
 }

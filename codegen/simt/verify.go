@@ -103,7 +103,7 @@ func (v *verifier) use(x *Value, by *Instr) {
 		v.errorf("%s: an operand is missing", by)
 		return
 	}
-	if x.ID < 0 || int(x.ID) >= len(v.defined) || v.k.values[x.ID] != x {
+	if x.ID < 0 || int(x.ID) >= len(v.defined) || v.k.Value(x.ID) != x {
 		v.errorf("%s: %s is of another kernel", by, x)
 		return
 	}
