@@ -151,7 +151,9 @@ func (s *samples) order() {
 	})
 	s.add("cluster", func(g *sample) {
 		g.k.Cluster = 2
-		g.store(g.Special(simt.ClusterCtaRank))
+		rank := g.Special(simt.ClusterCtaRank)
+		g.at = g.Add(g.at, g.MulWideU(rank, g.Const32(8))) // each block has a place of its own
+		g.store(rank)
 	})
 	s.add("order", func(g *sample) {
 		g.Bar(g.Const32(0), 0)
