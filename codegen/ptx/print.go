@@ -1,10 +1,17 @@
 package ptx
 
 import (
+	"io"
 	"math"
 	"strconv"
 	"strings"
 )
+
+// Print writes a module as String has it.
+func Print(w io.Writer, m *Module) error {
+	_, err := io.WriteString(w, m.String())
+	return err
+}
 
 // String is the module as text that parses to the same tree, positions apart.
 // Comments are not kept. A tree that Resolve has been through prints the same,
