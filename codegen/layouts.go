@@ -110,6 +110,11 @@ func (c *chooser) op(o *ir.Op, s *slot) {
 		c.loop(o, s)
 	case ir.OpIf:
 		c.branch(o, s)
+	case ir.OpRoles:
+		for _, r := range o.Regions {
+			c.open(r, nil).close()
+		}
+		s.ops = append(s.ops, o)
 	case ir.OpDot:
 		c.dot(o, s)
 	case ir.OpReduce:

@@ -33,6 +33,8 @@ type lowering struct {
 
 	copies    []*ir.Op // by tensor maps, not committed yet
 	mbarsMade bool
+	role      *int // being lowered; nil: there are none, or none yet
+	late      bool // in a loop that releases its buffers an iteration later
 }
 
 // lower produces the thread program of a kernel.
@@ -118,11 +120,13 @@ func (l *lowering) op(o *ir.Op) {
 	case ir.OpCommit:
 		l.commit(o)
 	case ir.OpAcquire:
-		l.meet()
+		l.acquire(o)
 	case ir.OpWait:
 		l.await(o)
 	case ir.OpRelease:
-		l.pending.shared = true
+		l.release(o)
+	case ir.OpRoles:
+		l.roles(o)
 	case ir.OpRead:
 		l.read(o)
 	case ir.OpWrite:
@@ -165,7 +169,9 @@ func (l *lowering) loop(o *ir.Op) {
 		init = append(init, l.registers(v)...)
 	}
 	count, depth := counted(o)
-	phased := count != nil && slices.ContainsFunc(body.Ops, func(in *ir.Op) bool { return in.Code == ir.OpWait && tensorRing(in.Args) != nil })
+	phased := count != nil && slices.ContainsFunc(body.Ops, func(in *ir.Op) bool {
+		return (in.Code == ir.OpWait || in.Code == ir.OpAcquire) && tensorRing(in.Args) != nil
+	})
 	if count != nil {
 		from := o.Args[3+slices.Index(body.Params, count)-1]
 		if phased {
@@ -173,7 +179,8 @@ func (l *lowering) loop(o *ir.Op) {
 		}
 		init = append(init, l.modulo(from, depth))
 	}
-	before := l.pending
+	before, outerLate := l.pending, l.late
+	l.late = releasesLate(o)
 	l.enterLoop(o)
 	results := l.b.For(l.scalar(o.Args[0]), l.scalar(o.Args[1]), l.scalar(o.Args[2]), init, func(i *simt.Value, c []*simt.Value) []*simt.Value {
 		l.scalars[body.Params[0]] = i.Named(nameOr(body.Params[0], "i"))
@@ -203,6 +210,10 @@ func (l *lowering) loop(o *ir.Op) {
 		return next
 	})
 	l.pending = l.pending.or(before)
+	if l.late {
+		results = l.land(o, results)
+	}
+	l.late = outerLate
 	for i, r := range o.Results {
 		if count == body.Params[1+i] {
 			l.counters[r] = counter{depth: depth, remainder: results[len(results)-1]}

@@ -27,7 +27,11 @@ func (l *lowering) tensorStart() {
 	l.under(l.firstThread(), func() {
 		for _, r := range rings {
 			for k := range r.Type.Depth {
-				b.MbarInit(b.Add(b.SharedBase(), b.Const32(l.plan.buffers[mbarOf{r}].offset+k*mbarBytes)), 1)
+				at := l.plan.buffers[mbarOf{r}].offset + k*mbarBytes
+				b.MbarInit(b.Add(b.SharedBase(), b.Const32(at)), 1)
+				if l.plan.handed[r] {
+					b.MbarInit(b.Add(b.SharedBase(), b.Const32(at+r.Type.Depth*mbarBytes)), l.warps)
+				}
 			}
 		}
 	})
@@ -35,7 +39,11 @@ func (l *lowering) tensorStart() {
 	l.barrier()
 }
 
+// firstThread is true in one thread of the block, or of the role that copies.
 func (l *lowering) firstThread() *simt.Value {
+	if l.inRole(copyRole) {
+		return l.b.Cmp(simt.EQ, l.tid(), l.b.Const32(32*l.warps))
+	}
 	return l.b.Cmp(simt.EQ, l.tid(), l.b.Const32(0))
 }
 

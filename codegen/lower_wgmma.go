@@ -111,13 +111,16 @@ func (l *lowering) warpgroupDot(o *ir.Op) {
 	left, fragments := l.leftOperand(o, acc.l, step, &shape)
 
 	var regs []*simt.Value
-	if !fresh {
-		regs = slices.Clone(acc.regs)
+	if !fresh && !l.late {
+		regs = acc.regs
 	}
 	held := b.WgmmaFence(append(slices.Clip(regs), fragments...))
 	regs, fragments = slices.Clone(held[:len(regs)]), held[len(regs):]
-	if fresh {
+	switch {
+	case fresh:
 		regs = make([]*simt.Value, acc.count())
+	case l.late: // they may be those of a product under way, which this one follows
+		regs = slices.Clone(acc.regs)
 	}
 	for k := 0; k < depth; k += step {
 		bs := map[int]*simt.Value{}
@@ -138,7 +141,22 @@ func (l *lowering) warpgroupDot(o *ir.Op) {
 	}
 	b.WgmmaCommit()
 	l.pending.shared = true
-	l.set(o.Result(), &fragment{l: acc.l, elem: acc.elem, pack: acc.pack, regs: b.WgmmaWait(0, regs, fragments)})
+	if !l.late {
+		regs = b.WgmmaWait(0, regs, fragments)
+	}
+	l.set(o.Result(), &fragment{l: acc.l, elem: acc.elem, pack: acc.pack, regs: regs})
+}
+
+// land waits for the product that a loop leaves under way; results are the registers
+// that the loop carries.
+func (l *lowering) land(loop *ir.Op, results []*simt.Value) []*simt.Value {
+	acc := slices.Index(loop.Regions[0].Params, chained(loop).Args[2])
+	first := 0
+	for _, v := range loop.Args[3 : 2+acc] {
+		first += len(l.registers(v))
+	}
+	n := len(l.registers(loop.Args[2+acc]))
+	return slices.Concat(results[:first], l.b.WgmmaWait(0, results[first:first+n], nil), results[first+n:])
 }
 
 // isZero tells whether all of a tile is the constant 0.

@@ -226,7 +226,11 @@ func byThreads(rings []*ir.Value) bool {
 
 // barrier makes all warps meet.
 func (l *lowering) barrier() {
-	l.b.Bar(l.b.Const32(0), 0)
+	if l.inRole(mainRole) {
+		l.b.Bar(l.b.Const32(mainBarrier), 32*l.warps)
+	} else {
+		l.b.Bar(l.b.Const32(0), 0)
+	}
 	l.pending = unordered{}
 }
 

@@ -29,6 +29,11 @@ func (s *stager) loop(e *editor, o *ir.Op, before func()) {
 	for _, st := range found {
 		st.ring = s.newRing(e, st, depth)
 	}
+	if p.specialises() {
+		before()
+		p.specialise(e)
+		return
+	}
 	p.prologue(e)
 	before()
 	p.rewrite(e)
@@ -213,7 +218,13 @@ func (p *pipeliner) rewrite(outer *editor) {
 			}
 		}
 	}
-	body.Ops = e.ops
+	p.carry(outer, body, e.ops, it)
+}
+
+// carry gives the loop its new body, and the iteration's number to carry.
+func (p *pipeliner) carry(outer *editor, body *ir.Region, ops []*ir.Op, it *ir.Value) {
+	o := p.loop
+	body.Ops = ops
 	body.Params = append(body.Params, it)
 	o.Args = append(o.Args, outer.int(0))
 	last := p.k.NewValue("", scalarI32)

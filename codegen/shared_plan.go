@@ -19,6 +19,8 @@ type sharedPlan struct {
 
 	tensorRings     []*ir.Value // those that tensor maps fill
 	copiesByThreads bool        // there are others
+
+	handed map[*ir.Value]bool // rings that one role fills for another
 }
 
 // buffer is a piece of shared memory that lives from one operation to another.
@@ -35,7 +37,7 @@ func (b *buffer) bytes() int { return b.size * b.depth }
 
 // planShared chooses layouts and offsets.
 func planShared(k *ir.Kernel, f *facts, warps int) (*sharedPlan, error) {
-	p := &planner{f: f, warps: warps, users: usersOf(k.Body), plan: &sharedPlan{buffers: map[any]*buffer{}, align: 16}, rings: map[*ir.Value]*ringUse{}, reads: map[*ir.Value]*ringUse{}}
+	p := &planner{f: f, warps: warps, users: usersOf(k.Body), plan: &sharedPlan{buffers: map[any]*buffer{}, align: 16, handed: map[*ir.Value]bool{}}, rings: map[*ir.Value]*ringUse{}, reads: map[*ir.Value]*ringUse{}}
 	if err := p.walk(k.Body); err != nil {
 		return nil, err
 	}
@@ -91,7 +93,12 @@ func (p *planner) walk(r *ir.Region) error {
 				return err
 			}
 		}
-		if len(o.Regions) > 0 {
+		if o.Code == ir.OpRoles {
+			// What one role fills the other has read when its own operations are over.
+			for _, r := range ringsAcquired(o.Regions[copyRole]) {
+				p.plan.handed[r] = true
+			}
+		} else if len(o.Regions) > 0 {
 			p.n++
 			for _, in := range o.Regions {
 				p.extend(in, p.n)
@@ -141,7 +148,7 @@ func (p *planner) ring(o *ir.Op) {
 	u := &ringUse{value: v, buf: b}
 	p.rings[v] = u
 	if v.Type.Shared != nil {
-		m := &buffer{size: mbarBytes, depth: v.Type.Depth, align: mbarBytes, last: math.MaxInt}
+		m := &buffer{size: mbarBytes, depth: 2 * v.Type.Depth, align: mbarBytes, last: math.MaxInt}
 		p.list = append(p.list, m)
 		p.plan.buffers[mbarOf{v}] = m
 		p.plan.tensorRings = append(p.plan.tensorRings, v)

@@ -33,6 +33,7 @@ func stage(k *ir.Kernel, m *machine) {
 	}
 	s.tensor = tensorLoads(s, m)
 	s.region(k.Body)
+	s.split()
 }
 
 // forget drops the layouts that a program came with.
@@ -55,6 +56,9 @@ type stager struct {
 	users   users
 	written map[*ir.Value]bool // parameters that the kernel stores to
 	tensor  map[*ir.Op]*layout.Shared
+
+	at       *ir.Region // being staged
+	producer *ir.Op     // the loop of a role that copies; nil: there is none
 }
 
 // writes tells whether the kernel stores to what a view is part of.
@@ -82,6 +86,9 @@ type group struct {
 }
 
 func (s *stager) region(r *ir.Region) {
+	outer := s.at
+	s.at = r
+	defer func() { s.at = outer }()
 	found := s.find(r)
 	e := &editor{k: s.k}
 	for i, o := range r.Ops {

@@ -1,0 +1,198 @@
+package codegen
+
+import (
+	"slices"
+
+	"github.com/kgen-dev/kgen/ir"
+)
+
+// specialises tells whether a loop's copies are done by a warp of their own: rings are
+// deep enough to run ahead or the loop asks for it, it is none of another region, tensor
+// maps copy all that is staged, and the warp can compute where from by itself.
+func (p *pipeliner) specialises() bool {
+	s, o := p.stager, p.loop
+	if p.depth < 2 && !o.Specialise || s.at != s.k.Body || s.producer != nil {
+		return false
+	}
+	alone := scalarsOf(s.k)
+	for _, v := range o.Args[:3] {
+		if !alone[v] {
+			return false
+		}
+	}
+	inside := map[*ir.Value]bool{o.Regions[0].Params[0]: true}
+	for _, b := range o.Regions[0].Ops {
+		for _, v := range b.Results {
+			inside[v] = p.within[b] && v.Type.IsScalar()
+		}
+	}
+	return !slices.ContainsFunc(p.found, func(st *staged) bool {
+		return s.tensor[st.load] == nil || slices.ContainsFunc(st.load.Indices(), func(v *ir.Value) bool { return !alone[v] && !inside[v] })
+	})
+}
+
+// scalarsOf are the values that every warp of a kernel can compute for itself.
+func scalarsOf(k *ir.Kernel) map[*ir.Value]bool {
+	alone := map[*ir.Value]bool{}
+	for _, v := range k.Params {
+		alone[v] = true
+	}
+	for _, a := range k.Space {
+		alone[a.Var] = true
+	}
+	for _, o := range k.Body.Ops {
+		ok := o.Code.IsPure() && len(o.Regions) == 0 || o.Code == ir.OpRing
+		for _, a := range o.Args {
+			ok = ok && alone[a]
+		}
+		for _, v := range o.Results {
+			alone[v] = ok && !v.Type.IsTile()
+		}
+	}
+	return alone
+}
+
+// specialise gives the copies to a role of their own, which runs ahead as far as the
+// rings are deep. The loop waits, reads and releases.
+func (p *pipeliner) specialise(outer *editor) {
+	p.producer = p.copies(outer)
+	o := p.loop
+	body := o.Regions[0]
+	it := p.k.NewValue("it", scalarI32)
+	late := p.chained()
+	e := &editor{k: p.k, pos: o.Pos}
+	for i, b := range body.Ops {
+		e.pos = b.Pos
+		if owner(p.found, b) != nil {
+			continue
+		}
+		for _, g := range p.groups {
+			if g.first == i {
+				e.add(&ir.Op{Code: ir.OpWait, Args: g.rings(it)})
+				for _, st := range g.loads {
+					p.read(e, st, it)
+				}
+			}
+		}
+		if b.Code == ir.OpYield {
+			b.Args = append(b.Args, e.plus(it, 1))
+		}
+		for _, r := range b.Regions {
+			p.region(r)
+		}
+		e.ops = append(e.ops, b)
+		for _, g := range p.groups {
+			if g.last == i {
+				p.free(e, g, it, late)
+			}
+		}
+	}
+	p.carry(outer, body, e.ops, it)
+	outer.ops = append(outer.ops, o)
+}
+
+// free releases a group's buffers: those of this iteration, or of the one before where
+// a product of this iteration is still under way.
+func (p *pipeliner) free(e *editor, g *group, it *ir.Value, late bool) {
+	if !late {
+		e.add(&ir.Op{Code: ir.OpRelease, Args: g.rings(it)})
+		return
+	}
+	in := &editor{k: p.k, pos: e.pos}
+	in.add(&ir.Op{Code: ir.OpRelease, Args: g.rings(in.plus(it, -1))})
+	in.add(&ir.Op{Code: ir.OpYield})
+	none := &ir.Region{Ops: []*ir.Op{{Code: ir.OpYield, Pos: e.pos}}}
+	e.add(&ir.Op{Code: ir.OpIf, Args: []*ir.Value{e.cmp(ir.GT, it, e.int(0))}, Regions: []*ir.Region{{Ops: in.ops}, none}})
+}
+
+// copies is the loop of the role that copies.
+func (p *pipeliner) copies(outer *editor) *ir.Op {
+	o := p.loop
+	k, it := p.k.NewValue(o.Regions[0].Params[0].Name, scalarI32), p.k.NewValue("it", scalarI32)
+	e := &editor{k: p.k, pos: o.Pos}
+	for _, g := range p.groups {
+		e.add(&ir.Op{Code: ir.OpAcquire, Args: g.rings(it)})
+		p.refill(e, g, it, k, nil)
+	}
+	e.add(&ir.Op{Code: ir.OpYield, Args: []*ir.Value{e.plus(it, 1)}})
+	last := p.k.NewValue("", scalarI32)
+	c := &ir.Op{
+		Code: ir.OpFor, Pos: o.Pos, Args: []*ir.Value{o.Args[0], o.Args[1], o.Args[2], outer.int(0)},
+		Regions: []*ir.Region{{Params: []*ir.Value{k, it}, Ops: e.ops}}, Results: []*ir.Value{last},
+	}
+	last.Def = c
+	return c
+}
+
+// split puts what is left of the kernel beside the role that copies: what every warp
+// computes for itself stays before both.
+func (s *stager) split() {
+	if s.producer == nil {
+		return
+	}
+	body := s.k.Body
+	alone := scalarsOf(s.k)
+	var common, main []*ir.Op
+	for _, o := range body.Ops {
+		if len(o.Results) == 1 && alone[o.Result()] {
+			common = append(common, o)
+		} else {
+			main = append(main, o)
+		}
+	}
+	yield := func() *ir.Op { return &ir.Op{Code: ir.OpYield, Pos: s.producer.Pos} }
+	roles := &ir.Op{Code: ir.OpRoles, Pos: s.producer.Pos, Regions: []*ir.Region{
+		{Ops: []*ir.Op{s.producer, yield()}}, {Ops: append(main, yield())},
+	}}
+	roles.Roles = []ir.Role{copyRole: {Name: "copy", Warps: 1}, mainRole: {Name: "main", Warps: max(s.k.Hints.Warps, 1)}}
+	body.Ops = append(common, roles)
+}
+
+// The regions of the roles that staging makes.
+const (
+	copyRole = 0
+	mainRole = 1
+)
+
+// chained is the dot of a loop whose products add up in one accumulator that nothing in
+// the loop looks at, the loop's only one; nil if there is none.
+func chained(loop *ir.Op) *ir.Op {
+	body := loop.Regions[0]
+	dots := dotsIn(body, nil)
+	if len(dots) != 1 || !slices.Contains(body.Ops, dots[0]) {
+		return nil
+	}
+	o := dots[0]
+	i := slices.Index(body.Params, o.Args[2])
+	u := usersOf(body)
+	if i < 1 || len(u[o.Args[2]]) != 1 || len(u[o.Result()]) != 1 || body.Yield().Args[i-1] != o.Result() {
+		return nil
+	}
+	return o
+}
+
+// chained tells whether a product of one iteration may still be under way in the next:
+// it reads all that is staged where it lies.
+func (p *pipeliner) chained() bool {
+	o := chained(p.loop)
+	if o == nil || len(p.groups) != 1 {
+		return false
+	}
+	for _, v := range o.Args[:2] {
+		if load := loadOf(v); load == nil || p.tensor[load] == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// releasesLate tells whether a loop's buffers are released an iteration later, when the
+// product that reads them is over.
+func releasesLate(loop *ir.Op) bool {
+	for _, o := range loop.Regions[0].Ops {
+		if o.Code == ir.OpIf && slices.ContainsFunc(o.Regions[0].Ops, func(in *ir.Op) bool { return in.Code == ir.OpRelease }) {
+			return true
+		}
+	}
+	return false
+}
