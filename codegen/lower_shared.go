@@ -38,9 +38,9 @@ type counter struct {
 // modulo is k modulo a ring's depth.
 func (l *lowering) modulo(k *ir.Value, depth int) *simt.Value {
 	b := l.b
-	if a, ok := affineOf(k); ok && len(a.terms) == 1 && a.terms[0].k == 1 && a.c >= 0 {
+	if a, ok := affineOf(k); ok && len(a.terms) == 1 && a.terms[0].k == 1 {
 		if c, ok := l.counters[a.terms[0].v]; ok && c.depth == depth {
-			ahead := int(a.c) % depth
+			ahead := (int(a.c)%depth + depth) % depth // k itself is not negative
 			if ahead == 0 {
 				return c.remainder
 			}
