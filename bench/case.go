@@ -51,12 +51,15 @@ type CaseLaunch struct {
 	Args                 []CaseArg
 }
 
-// CaseArg is an argument: a buffer's address plus an offset, or bytes.
+// CaseArg is an argument: a buffer's address plus an offset, a tensor map of
+// it, or bytes.
 type CaseArg struct {
 	Buffer int // in Case.Buffers; -1 is none
 	Offset int64
 	Bytes  []byte
 	Kind   string // "f32", "bytes", ... for messages
+
+	Map *TensorMap // of the buffer from the offset on, instead of its address
 }
 
 // InputError says that a case can't be run as it is: the fault is the user's.

@@ -55,6 +55,7 @@ type argFile struct {
 	offset int64
 	kind   string
 	bytes  []byte
+	tensor *tensorMapFile
 }
 
 func parseCase(text []byte, dir string) (*Case, error) {
@@ -279,12 +280,18 @@ func (b *caseBuilder) launch(f *launchFile, single bool) error {
 	if err := l.Validate(); err != nil {
 		return err
 	}
-	for i := range f.Args {
-		a, err := b.arg(&f.Args[i], i, single)
-		if err != nil {
-			return fmt.Errorf("args[%d]: %w", i, err)
+	l.Args = make([]CaseArg, len(f.Args))
+	for _, maps := range []bool{false, true} { // a tensor map may name a later argument
+		for i := range f.Args {
+			if maps != (f.Args[i].tensor != nil) {
+				continue
+			}
+			a, err := b.arg(&f.Args[i], i, single)
+			if err != nil {
+				return fmt.Errorf("args[%d]: %w", i, err)
+			}
+			l.Args[i] = a
 		}
-		l.Args = append(l.Args, a)
 	}
 	b.c.Launches = append(b.c.Launches, l)
 	return nil
@@ -309,6 +316,8 @@ func extents(name string, from []int64, to *[3]uint32, optional bool) error {
 
 func (b *caseBuilder) arg(f *argFile, i int, single bool) (CaseArg, error) {
 	switch {
+	case f.tensor != nil:
+		return b.tensorMap(f.tensor)
 	case f.ref != "":
 		k, ok := b.named[f.ref]
 		if !ok {
@@ -406,6 +415,13 @@ func (a *argFile) UnmarshalJSON(text []byte) error {
 			return nil
 		}
 	}
+	if _, ok := keys["tensor_map"]; ok {
+		a.tensor = new(tensorMapFile)
+		if err := decodeStrict(text, a.tensor); err != nil {
+			return fmt.Errorf("argument %s: %w", clip(string(text)), err)
+		}
+		return nil
+	}
 	if _, ok := keys["ref"]; ok {
 		var r struct {
 			Ref    string `json:"ref"`
@@ -438,7 +454,7 @@ func (a *argFile) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-const argForms = `{"buffer": FILE, "type": T}, {"uninitialised": COUNT, "type": T}, {"ref": NAME}, {"bytes": HEX} or a value such as {"i32": 7} or {"f32": 0.5}`
+const argForms = `{"buffer": FILE, "type": T}, {"uninitialised": COUNT, "type": T}, {"ref": NAME}, {"tensor_map": NAME, ...}, {"bytes": HEX} or a value such as {"i32": 7} or {"f32": 0.5}`
 
 func hexBytes(v json.RawMessage) ([]byte, error) {
 	var s string

@@ -8,8 +8,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-
-	"github.com/kgen-dev/kgen/codegen/ptx"
 )
 
 // Device runs PTX: the virtual machine (bench/vm) or a GPU. Its methods are
@@ -143,17 +141,6 @@ func F32(v float32) Arg { return U32(math.Float32bits(v)) }
 
 // F64 is a 64-bit floating-point argument.
 func F64(v float64) Arg { return U64(math.Float64bits(v)) }
-
-// TensorMap describes a tensor in global memory to bulk tensor copies: what a driver's
-// cuTensorMapEncodeTiled takes. Elements outside read as zeros.
-type TensorMap struct {
-	Type    ptx.Type // of elements
-	Address uint64
-	Dims    []uint64 // elements, innermost first
-	Strides []uint64 // bytes between elements of dimension 1, 2...
-	Box     []uint32 // elements copied of each dimension
-	Swizzle int      // bytes of a swizzled row: 0, 32, 64 or 128
-}
 
 // Report is what a launch did.
 type Report struct {

@@ -118,7 +118,10 @@ func (r *caseRun) argsFit(k *Kernel, l *CaseLaunch) error {
 	}
 	for i, a := range l.Args {
 		size := int64(8)
-		if a.Buffer < 0 {
+		switch {
+		case a.Map != nil:
+			size = tensorMapSize
+		case a.Buffer < 0:
 			size = int64(len(a.Bytes))
 		}
 		if p := k.Params[i]; size != p.Size {
@@ -174,9 +177,13 @@ func (r *caseRun) launch() error {
 	for i := range r.c.Launches {
 		l := &r.c.Launches[i]
 		names = append(names, l.Kernel)
+		args, err := r.args(l)
+		if err != nil {
+			return err
+		}
 		report, err := r.dev.Launch(r.ctx, r.module, l.Kernel, Launch{
 			Grid: l.Grid, Block: l.Block, Cluster: l.Cluster, SharedBytes: l.SharedBytes,
-			Args: r.args(l), Blocks: r.opt.Blocks,
+			Args: args, Blocks: r.opt.Blocks,
 		})
 		if err != nil && !errors.As(err, &r.result.Failure) {
 			return err // which names the kernel
@@ -192,14 +199,26 @@ func (r *caseRun) launch() error {
 	return nil
 }
 
-func (r *caseRun) args(l *CaseLaunch) []Arg {
+func (r *caseRun) args(l *CaseLaunch) ([]Arg, error) {
 	args := make([]Arg, len(l.Args))
 	for i, a := range l.Args {
-		if args[i] = a.Bytes; a.Buffer >= 0 {
-			args[i] = U64(r.buffers[a.Buffer].Address + uint64(a.Offset))
+		if a.Buffer < 0 {
+			args[i] = a.Bytes
+			continue
+		}
+		at := r.buffers[a.Buffer].Address + uint64(a.Offset)
+		if a.Map == nil {
+			args[i] = U64(at)
+			continue
+		}
+		m := *a.Map
+		m.Address = at
+		var err error
+		if args[i], err = r.dev.TensorMap(&m); err != nil {
+			return nil, inputErrorf("%s: kernel %s: args[%d]: %w", r.c.File, l.Kernel, i, err)
 		}
 	}
-	return args
+	return args, nil
 }
 
 func (r *caseRun) compare() error {

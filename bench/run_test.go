@@ -24,13 +24,14 @@ type adder struct {
 	faults []Fault
 }
 
-func (d *adder) Name() string           { return "adder" }
-func (d *adder) Provenance() Provenance { return Counted }
-func (d *adder) Unload(*Module) error   { return nil }
+func (d *adder) Name() string                    { return "adder" }
+func (d *adder) Provenance() Provenance          { return Counted }
+func (d *adder) Unload(*Module) error            { return nil }
 func (*adder) TensorMap(*TensorMap) (Arg, error) { return nil, errors.New("no tensor maps") }
 
-func (d *adder) Close() error           { return nil }
-func (d *adder) Free(b Buffer) error    { delete(d.memory, b.Address); return nil }
+func (d *adder) Close() error { return nil }
+
+func (d *adder) Free(b Buffer) error { delete(d.memory, b.Address); return nil }
 
 func (d *adder) Load(_ context.Context, _ string, text []byte) (*Module, error) {
 	if string(text) == "garbage" {

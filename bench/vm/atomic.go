@@ -114,20 +114,8 @@ func (d *decoder) atomicFunction(op string, t ptx.Type, space ptx.Space, noftz b
 			}
 			return old
 		}
-	case "inc":
-		return func(old, b, _ uint64) uint64 {
-			if old >= b {
-				return 0
-			}
-			return old + 1
-		}
-	case "dec":
-		return func(old, b, _ uint64) uint64 {
-			if old == 0 || old > b {
-				return b
-			}
-			return old - 1
-		}
+	case "inc", "dec":
+		return wrapping(op)
 	}
 	if ft, ok := floatOf(t); ok {
 		switch op {
@@ -140,6 +128,24 @@ func (d *decoder) atomicFunction(op string, t ptx.Type, space ptx.Space, noftz b
 		d.refuse("no .%s of .%s", op, t)
 	}
 	return reducing(op, t)
+}
+
+// wrapping is .inc and .dec, which wrap at a bound.
+func wrapping(op string) laneFn {
+	if op == "inc" {
+		return func(old, b, _ uint64) uint64 {
+			if old >= b {
+				return 0
+			}
+			return old + 1
+		}
+	}
+	return func(old, b, _ uint64) uint64 {
+		if old == 0 || old > b {
+			return b
+		}
+		return old - 1
+	}
 }
 
 // atom runs an atomic operation lane by lane, in order.

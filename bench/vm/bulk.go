@@ -480,6 +480,9 @@ func (w *warp) mapReduction(op string, t ptx.Type) laneFn {
 		}
 		return extreme(op == "max", ft, floatMode{})
 	}
+	if op == "inc" || op == "dec" {
+		return wrapping(op)
+	}
 	return reducing(op, t)
 }
 

@@ -75,7 +75,7 @@ var timings = []vm.Options{
 // TestWorkers: the number of workers changes nothing, not even what is
 // reported of a wrong program.
 func TestWorkers(t *testing.T) {
-	for _, name := range []string{"histogram_atomic_sm80", "global_race_between_blocks", "softmax_f32_sm80", "uninit_global", "tma_copy_f32_sm90"} {
+	for _, name := range []string{"histogram_atomic_sm80", "cluster_sum_f32_sm90", "global_race_between_blocks", "softmax_f32_sm80", "uninit_global", "tma_copy_f32_sm90"} {
 		file := filepath.Join(foreign, name, "case.json")
 		one := runCase(t, file, vm.Options{Workers: 1})
 		for _, n := range []int{2, 5} {

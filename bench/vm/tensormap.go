@@ -8,20 +8,11 @@ import (
 	"github.com/kgen-dev/kgen/codegen/ptx"
 )
 
-// TensorMap describes a tensor in global memory to the bulk tensor copies:
-// what a driver's cuTensorMapEncodeTiled takes.
-type TensorMap struct {
-	Type           ptx.Type // of elements
-	Address        uint64   // a multiple of 16
-	Dims           []uint64 // elements, innermost first; at most 5
-	Strides        []uint64 // bytes between elements of dimension 1, 2...; multiples of 16
-	Box            []uint32 // elements copied of each dimension, 1 to 256
-	ElementStrides []uint32 // 1 to 8; nil is all 1
-	Swizzle        int      // bytes of a swizzled row: 0, 32, 64 or 128
-	Atom           int      // bytes that a swizzle of 128 keeps together: 0 (16), 16, 32 or 64
-	Flip           bool     // with an atom of 32 bytes: halves of 16 bytes are swapped in every second row of 128
-	FillNaN        bool     // elements outside read as NaN instead of 0
-}
+// TensorMap describes a tensor in global memory to the bulk tensor copies.
+type TensorMap bench.TensorMap
+
+// TensorMap encodes a tensor map for a launch.
+func (d *Device) TensorMap(t *bench.TensorMap) (bench.Arg, error) { return (*TensorMap)(t).Encode() }
 
 // TensorMapSize is the size of a tensor map in bytes.
 const TensorMapSize = 128
@@ -57,6 +48,13 @@ func (t *TensorMap) Encode() ([]byte, error) {
 	if rank < 1 || rank > 5 || len(t.Box) != rank || len(t.Strides) != rank-1 {
 		return nil, fmt.Errorf("tensor map of %d dimensions, %d box extents, %d strides: want 1 to 5 dimensions, as many extents, one stride fewer", rank, len(t.Box), len(t.Strides))
 	}
+	ones := *t
+	if t = &ones; t.ElementStrides == nil {
+		t.ElementStrides = []uint32{1, 1, 1, 1, 1}[:rank]
+	}
+	if len(t.ElementStrides) != rank {
+		return nil, fmt.Errorf("tensor map of %d dimensions, %d element strides: want as many", rank, len(t.ElementStrides))
+	}
 	number := -1
 	for i, mt := range mapTypes {
 		if mt == t.Type {
@@ -78,6 +76,9 @@ func (t *TensorMap) Encode() ([]byte, error) {
 	if t.Flip {
 		atom = 2
 	}
+	if err := t.valid(); err != nil {
+		return nil, err
+	}
 	b := make([]byte, TensorMapSize)
 	binary.LittleEndian.PutUint64(b[mapAddress:], t.Address)
 	b[mapRank], b[mapType], b[mapSwizzle] = byte(rank-1), byte(number), swizzle
@@ -91,9 +92,7 @@ func (t *TensorMap) Encode() ([]byte, error) {
 		}
 		binary.LittleEndian.PutUint32(b[mapDim+4*i:], uint32(t.Dims[i]-1))
 		binary.LittleEndian.PutUint16(b[mapBox+2*i:], uint16(t.Box[i]))
-		if t.ElementStrides != nil {
-			b[mapElementStride+i] = byte(t.ElementStrides[i] - 1)
-		}
+		b[mapElementStride+i] = byte(t.ElementStrides[i] - 1)
 		if i > 0 {
 			binary.LittleEndian.PutUint64(b[mapStride+8*(i-1):], t.Strides[i-1])
 		}
@@ -447,10 +446,4 @@ func publishMap(w *warp, in *inst) {
 		w.globalPieces(in, in.bulk.global, lane, to[lane], TensorMapSize, true, 0, func(b []byte, at int) { copy(b, src[at:]) })
 	}
 	w.mask = saved
-}
-
-// TensorMap encodes a tensor map for a launch.
-func (d *Device) TensorMap(t *bench.TensorMap) (bench.Arg, error) {
-	m := TensorMap{Type: t.Type, Address: t.Address, Dims: t.Dims, Strides: t.Strides, Box: t.Box, Swizzle: t.Swizzle}
-	return m.Encode()
 }

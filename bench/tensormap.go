@@ -1,0 +1,128 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/kgen-dev/kgen/codegen/ptx"
+)
+
+// TensorMap describes a tensor in global memory to the bulk tensor copies:
+// what a driver's cuTensorMapEncodeTiled takes.
+type TensorMap struct {
+	Type           ptx.Type // of elements
+	Address        uint64   // a multiple of 16
+	Dims           []uint64 // elements, innermost first; at most 5
+	Strides        []uint64 // bytes between elements of dimension 1, 2...; multiples of 16
+	Box            []uint32 // elements copied of each dimension, 1 to 256
+	ElementStrides []uint32 // 1 to 8; nil is all 1
+	Swizzle        int      // bytes of a swizzled row: 0, 32, 64 or 128
+	Atom           int      // bytes that a swizzle of 128 keeps together: 0 (16), 16, 32 or 64
+	Flip           bool     // with an atom of 32 bytes: halves of 16 bytes are swapped in every second row of 128
+	FillNaN        bool     // elements outside read as NaN instead of 0
+}
+
+// tensorMapSize is the bytes of a tensor map.
+const tensorMapSize = 128
+
+// tensorMapFile is a tensor map as an argument of a case.
+type tensorMapFile struct {
+	TensorMap      string   `json:"tensor_map"` // the buffer's name, or arg0, arg1, ... of one that stands as an argument
+	Offset         int64    `json:"offset"`
+	Type           string   `json:"type"`
+	Dims           []uint64 `json:"dims"`
+	Strides        []uint64 `json:"strides"`
+	Box            []uint32 `json:"box"`
+	ElementStrides []uint32 `json:"element_strides"`
+	Swizzle        int      `json:"swizzle"`
+	Atom           int      `json:"atom"`
+	Flip           bool     `json:"flip"`
+	Fill           string   `json:"fill"` // "zero" or "nan"
+	Interleave     int      `json:"interleave"`
+}
+
+// tensorTypes are the types of a tensor map's elements.
+var tensorTypes = []ptx.Type{
+	ptx.U8, ptx.U16, ptx.U32, ptx.S32, ptx.U64, ptx.S64, ptx.F16, ptx.F32, ptx.F64, ptx.BF16, ptx.TF32,
+}
+
+func parseTensorType(name string) (ptx.Type, error) {
+	var names []string
+	for _, t := range tensorTypes {
+		if t.String() == name {
+			return t, nil
+		}
+		names = append(names, t.String())
+	}
+	return ptx.NoType, fmt.Errorf("type %q: want one of %s", name, strings.Join(names, " "))
+}
+
+// describe checks what does not depend on where the buffer lies.
+func (f *tensorMapFile) describe() (*TensorMap, error) {
+	t, err := parseTensorType(f.Type)
+	if err != nil {
+		return nil, err
+	}
+	if f.Interleave != 0 {
+		return nil, fmt.Errorf("interleave %d: want 0, interleaved layouts are not supported", f.Interleave)
+	}
+	m := &TensorMap{Type: t, Dims: f.Dims, Strides: f.Strides, Box: f.Box, ElementStrides: f.ElementStrides, Swizzle: f.Swizzle, Atom: f.Atom, Flip: f.Flip}
+	switch f.Fill {
+	case "", "zero":
+	case "nan":
+		m.FillNaN = true
+	default:
+		return nil, fmt.Errorf("fill %q: want zero or nan", f.Fill)
+	}
+	rank := len(f.Dims)
+	if rank < 1 || rank > 5 || len(f.Box) != rank {
+		return nil, fmt.Errorf("dims %v and box %v: want 1 to 5 numbers, innermost first, as many of both", f.Dims, f.Box)
+	}
+	if f.ElementStrides != nil && len(f.ElementStrides) != rank {
+		return nil, fmt.Errorf("element_strides %v: want %d numbers, as many as dims", f.ElementStrides, rank)
+	}
+	if f.Strides == nil {
+		m.Strides, err = denseStrides(f.Dims, uint64(t.Size()))
+	}
+	if err == nil && len(m.Strides) != rank-1 {
+		err = fmt.Errorf("strides %v: want %d numbers of bytes, of all dimensions but the innermost", m.Strides, rank-1)
+	}
+	return m, err
+}
+
+// denseStrides are the strides of a tensor without gaps.
+func denseStrides(dims []uint64, size uint64) ([]uint64, error) {
+	var strides []uint64
+	step := size
+	for _, n := range dims[:len(dims)-1] {
+		if n > 1<<40 || step > 1<<40 {
+			return nil, fmt.Errorf("dims %v: too large", dims)
+		}
+		step *= n
+		strides = append(strides, step)
+	}
+	return strides, nil
+}
+
+// tensorMap finds the buffer that a tensor map describes.
+func (b *caseBuilder) tensorMap(f *tensorMapFile) (CaseArg, error) {
+	if f.TensorMap == "" {
+		return CaseArg{}, errors.New("tensor_map is empty: want a buffer's name, or arg0, arg1, ... of an argument")
+	}
+	m, err := f.describe()
+	if err != nil {
+		return CaseArg{}, err
+	}
+	for i := range b.c.Buffers {
+		buf := &b.c.Buffers[i]
+		if buf.label() != f.TensorMap {
+			continue
+		}
+		if size := buf.Size(); f.Offset < 0 || f.Offset > size {
+			return CaseArg{}, fmt.Errorf("offset %d in buffer %q: want 0 to %d bytes", f.Offset, f.TensorMap, size)
+		}
+		return CaseArg{Buffer: i, Offset: f.Offset, Kind: "tensor map", Map: m}, nil
+	}
+	return CaseArg{}, fmt.Errorf("tensor_map %q: no such buffer", f.TensorMap)
+}
