@@ -30,8 +30,10 @@ func (d *decoder) callFunction() {
 	site := &callSite{}
 	in := d.new(kindControl)
 	in.ctl, in.call = call, site
+	var results *ptx.Operand
 	if len(ops) > 0 && ops[0].Kind == ptx.OpList {
-		site.results = d.callPlaces(&ops[0])
+		results = &ops[0]
+		site.results = d.callPlaces(results, nil)
 		ops = ops[1:]
 	}
 	if len(ops) == 0 {
@@ -40,7 +42,8 @@ func (d *decoder) callFunction() {
 	callee := &ops[0]
 	ops = ops[1:]
 	if len(ops) > 0 && ops[0].Kind == ptx.OpList {
-		site.args = d.callPlaces(&ops[0])
+		site.args = d.callPlaces(&ops[0], d.formals(callee, ops[1:]))
+		d.passRegisters("st", &ops[0], site.args)
 	}
 	switch callee.Kind {
 	case ptx.OpFunc:
@@ -65,16 +68,55 @@ func (d *decoder) callFunction() {
 	if in.guard >= 0 || callee.Kind == ptx.OpReg {
 		d.meetAfter()
 	}
+	if results != nil {
+		d.passRegisters("ld", results, site.results)
+	}
 }
 
-// callPlaces is where arguments or results lie in the caller's frame.
-func (d *decoder) callPlaces(list *ptx.Operand) []place {
+// formals are the parameters of a call's callee, or of what it must be like.
+func (d *decoder) formals(callee *ptx.Operand, rest []ptx.Operand) []*ptx.Variable {
+	if f, ok := callee.Decl().(*ptx.Function); ok {
+		return d.mod.definition(f).Params
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	switch like := rest[len(rest)-1].Decl().(type) {
+	case *ptx.Prototype:
+		return like.Params
+	case *ptx.TargetList:
+		if len(like.Names) == 0 {
+			return nil
+		}
+		if f, ok := like.Names[0].Decl().(*ptx.Function); ok {
+			return f.Params
+		}
+	}
+	return nil
+}
+
+// callPlaces is where arguments or results lie in the caller's frame. Registers
+// and constants get a place there of their own; constants are of the types of
+// the callee's parameters.
+func (d *decoder) callPlaces(list *ptx.Operand, formals []*ptx.Variable) []place {
 	var out []place
 	for i := range list.Elems() {
 		o := &list.Elems()[i]
+		switch o.Kind {
+		case ptx.OpReg:
+			out = append(out, d.newPlace(d.registerInfo(o.Slot()).Type))
+			continue
+		case ptx.OpImm:
+			t := ptx.B32
+			if i < len(formals) {
+				t = formals[i].Type
+			}
+			out = append(out, d.newPlace(t))
+			continue
+		}
 		v, ok := o.Decl().(*ptx.Variable)
 		if !ok || o.Kind != ptx.OpSymbol {
-			d.refuse("argument %s: the virtual machine takes .param variables", describe(o))
+			d.refuse("argument %s: want a .param variable, a register or a constant", describe(o))
 		}
 		at, ok := d.p.locals[v]
 		if !ok {
@@ -83,6 +125,91 @@ func (d *decoder) callPlaces(list *ptx.Operand) []place {
 		out = append(out, place{v, at})
 	}
 	return out
+}
+
+// newPlace makes a .param variable in the function's frame.
+func (d *decoder) newPlace(t ptx.Type) place {
+	if t == ptx.Pred || t.Bits() > 64 {
+		d.refuse("a register of type .%s as an argument: want an integer or a floating-point number", t)
+	}
+	v := &ptx.Variable{Name: "an argument", Space: ptx.SpaceParam, Type: untyped(t)}
+	p := place{v, d.p.localBytes}
+	d.p.locals[v] = p.offset
+	d.p.localBytes += 16
+	return p
+}
+
+// untyped is the type of so many bits.
+func untyped(t ptx.Type) ptx.Type {
+	switch t.Bits() {
+	case 8:
+		return ptx.B8
+	case 16:
+		return ptx.B16
+	case 64:
+		return ptx.B64
+	}
+	return ptx.B32
+}
+
+// passRegisters stores arguments that are registers or constants to their
+// places before a call, or loads results that are registers after it.
+func (d *decoder) passRegisters(op string, list *ptx.Operand, places []place) {
+	for i := range list.Elems() {
+		if o := &list.Elems()[i]; o.Kind != ptx.OpSymbol {
+			d.passRegister(op, o, places[i].v)
+		}
+	}
+}
+
+// passRegister decodes a ld.param or st.param between a register and a variable
+// in the frame, as part of the current instruction.
+func (d *decoder) passRegister(op string, reg *ptx.Operand, v *ptx.Variable) {
+	at := ptx.Operand{Kind: ptx.OpAddr, Parts: &[]ptx.Operand{{Kind: ptx.OpSymbol, Symbol: &ptx.Symbol{Name: v.Name, Decl: v}}}}
+	ops := []ptx.Operand{at, *reg}
+	if op == "ld" {
+		ops = []ptx.Operand{*reg, at}
+	}
+	d.within(op, []string{"param", v.Type.String()}, ops...)
+}
+
+// registerOf is how the function's code names a parameter that is a register;
+// nil where it does not.
+func (d *decoder) registerOf(v *ptx.Variable) *ptx.Operand {
+	var found *ptx.Operand
+	var visit func(o *ptx.Operand)
+	visit = func(o *ptx.Operand) {
+		if o.Kind == ptx.OpReg && o.Decl() == v {
+			found = o
+		}
+		for i := range o.Elems() {
+			visit(&o.Elems()[i])
+		}
+	}
+	for _, in := range d.fn.Code {
+		if in.Guard != nil {
+			visit(in.Guard)
+		}
+		for i := range in.Operands {
+			visit(&in.Operands[i])
+		}
+	}
+	return found
+}
+
+// ownRegisters loads the function's parameters that are registers ("ld"), or
+// stores its results that are ("st").
+func (d *decoder) ownRegisters(op string, vars []*ptx.Variable) {
+	for _, v := range vars {
+		if v.Space != ptx.SpaceReg {
+			continue
+		}
+		if o := d.registerOf(v); o != nil {
+			plain := *o
+			plain.Neg, plain.Minus = false, false
+			d.passRegister(op, &plain, v)
+		}
+	}
 }
 
 // matchPlaces compares arguments with the function's parameters.
@@ -179,7 +306,7 @@ func (w *warp) joinAfter(arrived uint32) {
 // instruction together.
 func (w *warp) enterCall(in *inst, p *program, m uint32) {
 	caller := w.fr
-	top := caller.local + caller.prog.localBytes
+	top := caller.top(m)
 	if caller.depth >= maxDepth || top+p.localBytes > maxStack {
 		w.fault(bench.LocalOutOfBounds, in, firstLane(m), "the stack is full: %d calls deep, %d bytes of local memory", caller.depth, top)
 		w.pc++

@@ -93,6 +93,22 @@ func (d *decoder) memberMask(in *inst, c *collective, o *ptx.Operand) {
 	in.uses = append(in.uses, c.mask)
 }
 
+// membersOf binds the member mask of a .sync form. The older forms without one
+// are of the lanes that are active, no others are waited for.
+func (d *decoder) membersOf(in *inst, c *collective, sync bool, rest []ptx.Operand) {
+	if sync {
+		d.memberMask(in, c, &rest[0])
+		return
+	}
+	in.kind, in.ctl = kindMasked, nil
+	in.fn[modeFull] = func(w *warp, in *inst) {
+		g := gathered{members: w.mask}
+		w.gather(in, &g, w.mask)
+		in.coll.run(&g)
+		w.scatter(in, &g, w.mask)
+	}
+}
+
 // pair binds the destinations `d|p`, either of which may be missing.
 func (d *decoder) pair(in *inst, c *collective, o *ptx.Operand) {
 	dst := []ptx.Operand{*o}
@@ -104,19 +120,17 @@ func (d *decoder) pair(in *inst, c *collective, o *ptx.Operand) {
 }
 
 func (d *decoder) shfl() {
-	if !d.has("sync") {
-		d.refuse("want .sync")
-	}
+	sync := d.has("sync")
 	mode := d.take("up", "down", "bfly", "idx")
 	d.typ()
-	ops := d.operands(5, 5)
+	ops := d.operands(4, 5)
 	in, c := d.newCollective(shuffle(mode))
 	c.shuffles = true
 	d.pair(in, c, &ops[0])
 	d.source(in, &c.value, &ops[1], ptx.B32, exact)
 	d.source(in, &c.b, &ops[2], ptx.B32, exact)
 	d.source(in, &c.c, &ops[3], ptx.B32, exact)
-	d.memberMask(in, c, &ops[4])
+	d.membersOf(in, c, sync, ops[4:])
 	d.emit(in)
 	d.meetAfterCollective(in)
 }
@@ -161,12 +175,10 @@ func shuffle(mode string) func(*gathered) {
 }
 
 func (d *decoder) vote() {
-	if !d.has("sync") {
-		d.refuse("want .sync")
-	}
+	sync := d.has("sync")
 	mode := d.take("all", "any", "uni", "ballot")
 	d.typ()
-	ops := d.operands(3, 3)
+	ops := d.operands(2, 3)
 	in, c := d.newCollective(func(g *gathered) {
 		p := g.p & g.lanes
 		yes := false
@@ -193,7 +205,7 @@ func (d *decoder) vote() {
 	}
 	c.pred = true
 	in.neg = d.predicate(in, &c.value, &ops[1])
-	d.memberMask(in, c, &ops[2])
+	d.membersOf(in, c, sync, ops[2:])
 	d.emit(in)
 	d.meetAfterCollective(in)
 }
@@ -235,14 +247,18 @@ func (d *decoder) redux() {
 		d.refuse("want .sync")
 	}
 	op := d.take("add", "min", "max", "and", "or", "xor")
+	m := floatMode{abs: d.has("abs"), nan: d.has("NaN")}
 	t := d.typ()
-	if t.Bits() != 32 || t.Float() {
-		d.refuse("type .%s: want .u32, .s32 or .b32", t)
-	}
 	ops := d.operands(3, 3)
 	f := reducing(op, t)
+	if ft, ok := floatOf(t); ok {
+		f = extreme(op == "max", ft, m)
+	}
 	in, c := d.newCollective(func(g *gathered) {
 		acc := g.value[firstLane(g.lanes)]
+		if t.Float() {
+			acc = f(acc, acc, 0) // |x|, or the canonical NaN
+		}
 		for m := g.lanes & (g.lanes - 1); m != 0; m &= m - 1 {
 			acc = f(acc, g.value[firstLane(m)], 0)
 		}

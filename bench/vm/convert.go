@@ -16,6 +16,8 @@ type cvtMode struct {
 	satfinite bool
 	given     bool // a rounding
 	integer   bool // round to a whole number: .rni and the like
+
+	stochastic bool // .rs
 }
 
 func (d *decoder) cvtMode() cvtMode {
@@ -31,7 +33,7 @@ func (d *decoder) cvtMode() cvtMode {
 		m.integer, m.round = true, num.Up
 	default:
 		r := d.rounding()
-		m.round, m.given = r.mode, r.given
+		m.round, m.given, m.stochastic = r.mode, r.given, d.has("rs")
 	}
 	m.ftz, m.sat, m.relu, m.satfinite = d.has("ftz"), d.has("sat"), d.has("relu"), d.has("satfinite")
 	return m
@@ -45,7 +47,7 @@ func (d *decoder) cvt() {
 	m := d.cvtMode()
 	dt, at := d.typ(), d.typ()
 	switch {
-	case narrowFloat(dt) || narrowFloat(at) || dt == ptx.TF32 || dt == ptx.F16x2 || dt == ptx.BF16x2:
+	case smallOf(dt).width+smallOf(at).width > 0 || dt == ptx.TF32 || dt == ptx.F16x2 || dt == ptx.BF16x2:
 		d.cvtSmall(m, dt, at)
 	default:
 		f := conversion(m, dt, at)
@@ -254,88 +256,6 @@ func floatToFloat(m cvtMode, dt, at floatType, a uint64) uint64 {
 		return floatMode{sat: m.sat, relu: m.relu}.finish(dt, v)
 	}
 	return m.finish(dt, v)
-}
-
-// narrowFloat says whether a type is one of 8 bits or fewer, in pairs.
-func narrowFloat(t ptx.Type) bool {
-	switch t {
-	case ptx.E4M3x2, ptx.E5M2x2:
-		return true
-	}
-	return false
-}
-
-func narrowFormat(t ptx.Type) num.Format {
-	if t == ptx.E4M3x2 {
-		return num.E4M3
-	}
-	return num.E5M2
-}
-
-// cvtSmall is the conversions to and from pairs and tf32. The first source of
-// two goes to the upper half.
-func (d *decoder) cvtSmall(m cvtMode, dt, at ptx.Type) {
-	switch {
-	case dt == ptx.TF32 && at == ptx.F32:
-		d.pure(func(a, _, _ uint64) uint64 {
-			return tf32(m, uint64(num.TF32.Encode(float64(f32(a)), m.round, m.satfinite)))
-		}, nil, ptx.B32, at)
-	case (dt == ptx.F16x2 || dt == ptx.BF16x2) && at == ptx.F32:
-		t, _ := floatOf(dt)
-		f := func(a uint64) uint64 {
-			if m.ftz {
-				a = flush32(a)
-			}
-			return m.finish(t, uint64(t.f.Encode(float64(f32(a)), m.round, m.satfinite)))
-		}
-		in := d.pure(func(a, b, _ uint64) uint64 { return f(b) | f(a)<<16 }, fastPairs(m, dt), dt, at, at)
-		in.rule = rulePair
-		in.imm = 16
-	case narrowFloat(dt) && at == ptx.F32:
-		f := narrowFormat(dt)
-		in := d.pure(func(a, b, _ uint64) uint64 {
-			return narrow(f, m, float64(f32(b))) | narrow(f, m, float64(f32(a)))<<8
-		}, nil, ptx.B16, at, at)
-		in.rule = rulePair
-		in.imm = 8
-	case narrowFloat(dt) && (at == ptx.F16x2 || at == ptx.BF16x2):
-		f := narrowFormat(dt)
-		t, _ := floatOf(at)
-		d.pure(func(a, _, _ uint64) uint64 {
-			return narrow(f, m, t.value(a&0xffff)) | narrow(f, m, t.value(a>>16))<<8
-		}, nil, ptx.B16, at)
-	case narrowFloat(at) && (dt == ptx.F16x2 || dt == ptx.BF16x2):
-		f := narrowFormat(at)
-		t, _ := floatOf(dt)
-		d.pure(func(a, _, _ uint64) uint64 {
-			lo := m.finish(t, t.encode(f.Decode(uint32(a&0xff)), num.Even))
-			hi := m.finish(t, t.encode(f.Decode(uint32(a>>8&0xff)), num.Even))
-			return lo | hi<<16
-		}, nil, dt, ptx.B16)
-	default:
-		d.refuse("conversion of .%s to .%s", at, dt)
-	}
-}
-
-// tf32 applies .relu.
-func tf32(m cvtMode, v uint64) uint64 {
-	x := f32(v)
-	switch {
-	case !m.relu:
-	case x != x:
-		return nan32
-	case math.Signbit(float64(x)):
-		return 0
-	}
-	return v
-}
-
-// narrow rounds to a format of 8 bits, saturating.
-func narrow(f num.Format, m cvtMode, x float64) uint64 {
-	if m.relu && (x < 0 || x == 0) {
-		x = 0
-	}
-	return uint64(f.Encode(x, num.Even, true))
 }
 
 // cvtPack saturates two values and puts them below a third.

@@ -26,6 +26,7 @@ type decoder struct {
 	wgmmaWaits      []*inst
 	cc              int32 // the carry register's value; -1 where nothing uses it
 	binds           []bind
+	extra           []ptx.Register // temporaries, numbered after the function's registers
 
 	// The instruction being decoded.
 	src   *ptx.Instruction
@@ -85,8 +86,13 @@ func decode(k *kernel, fn *ptx.Function) (p *program, err error) {
 		}
 	}()
 	d.variables()
+	end := &ptx.Instruction{Opcode: &ptx.Opcode{Name: "end"}, Pos: fn.Body.End, PC: -1}
+	if !fn.Kernel {
+		d.src = end
+		d.ownRegisters("ld", fn.Params)
+	}
 	d.block(fn.Body)
-	d.src = &ptx.Instruction{Opcode: &ptx.Opcode{Name: "end"}, Pos: fn.Body.End, PC: -1}
+	d.src = end
 	d.ret() // falling off the end returns
 	d.finish()
 	return d.p, nil
@@ -137,6 +143,29 @@ func (d *decoder) instruction(in *ptx.Instruction) {
 			d.refuse("the virtual machine does not execute it with .%s", d.words[i])
 		}
 	}
+}
+
+// within decodes an instruction of which the current one is made up, under its
+// guard.
+func (d *decoder) within(name string, mods []string, ops ...ptx.Operand) {
+	src, words, used := d.src, d.words, d.used
+	d.instruction(&ptx.Instruction{Pos: src.Pos, Guard: src.Guard, Opcode: &ptx.Opcode{Name: name, Mods: mods}, Operands: ops, PC: src.PC})
+	d.src, d.words, d.used = src, words, used
+}
+
+// temporary makes a register for instructions within the current one.
+func (d *decoder) temporary(t ptx.Type) ptx.Operand {
+	d.regs = append(d.regs, -1)
+	d.extra = append(d.extra, ptx.Register{Name: "a part of a matrix", Type: t})
+	return ptx.Operand{Kind: ptx.OpReg, Symbol: &ptx.Symbol{Name: "a part of a matrix", Slot: int32(len(d.regs) - 1)}}
+}
+
+// registerInfo is a register of the function or a temporary.
+func (d *decoder) registerInfo(slot int32) ptx.Register {
+	if n := int32(len(d.fn.Registers)); slot >= n {
+		return d.extra[slot-n]
+	}
+	return d.fn.Registers[slot]
 }
 
 // has takes a modifier if it is there.
@@ -252,7 +281,7 @@ func (d *decoder) fixed(c constant) int32 {
 func (d *decoder) register(o *ptx.Operand) int32 {
 	v := d.regs[o.Slot()]
 	if v < 0 {
-		t := d.fn.Registers[o.Slot()].Type
+		t := d.registerInfo(o.Slot()).Type
 		k := classOf(t.Bits())
 		if t == ptx.Pred {
 			k = classPred

@@ -11,10 +11,13 @@ func init() {
 	decoders["fma"] = func(d *decoder) {
 		round := d.rounding()
 		m := floatMode{round: round.mode, ftz: d.has("ftz"), sat: d.has("sat"), relu: d.has("relu")}
-		if d.has("oob") {
-			d.refuse("the virtual machine does not execute .oob")
+		oob := d.has("oob")
+		t := d.typ()
+		if ft, ok := floatOf(t); ok && oob {
+			d.pure(outOfBounds(ft, m), nil, t, t, t, t)
+			return
 		}
-		d.floatArithmetic("fma", d.typ(), m, 3)
+		d.floatArithmetic("fma", t, m, 3)
 	}
 	decoders["div"] = (*decoder).divide
 	for _, op := range []string{"rcp", "sqrt", "rsqrt", "ex2", "lg2", "sin", "cos", "tanh"} {
@@ -59,6 +62,14 @@ func (d *decoder) floatArithmetic(op string, t ptx.Type, m floatMode, n int) {
 		d.refuse("type .%s: want a floating-point type", t)
 	}
 	at := []ptx.Type{t, t, t}
+	if narrow := d.optionalType(); narrow != ptx.NoType {
+		nt, _ := floatOf(narrow)
+		for i := range n - 1 {
+			at[i] = narrow
+		}
+		d.pure(mixed(op, nt, m), nil, t, at[:n]...)
+		return
+	}
 	d.pure(arithmetic(op, ft, m), fastFloat(op, t, m), t, at[:n]...)
 }
 
@@ -179,7 +190,7 @@ func (d *decoder) setp() {
 		d.emit(in)
 		return
 	}
-	d.combined(in, combine, dst, ops)
+	d.combinedWith(in, combine, dst, ops)
 	in.fn[modeFull] = func(w *warp, in *inst) {
 		var a, b lanes64
 		w.widen(&a, in.ka, in.a)
@@ -193,8 +204,8 @@ func (d *decoder) setp() {
 	d.emit(in)
 }
 
-// combined adds setp's second destination and its source predicate.
-func (d *decoder) combined(in *inst, combine string, dst, ops []ptx.Operand) {
+// combinedWith adds setp's second destination and its source predicate.
+func (d *decoder) combinedWith(in *inst, combine string, dst, ops []ptx.Operand) {
 	if len(dst) == 2 {
 		d.predicateDestination(in, &in.d2, &dst[1])
 	}
@@ -233,7 +244,7 @@ func (d *decoder) setpPacked(cmp, combine string, ftz bool, t ptx.Type, dst, ops
 		d.refuse("comparison .%s of .%s", cmp, t)
 	}
 	in := d.testing(lane, &dst[0], ops[1:3], t, t)
-	d.combined(in, combine, dst, ops)
+	d.combinedWith(in, combine, dst, ops)
 	in.fn[modeFull] = func(w *warp, in *inst) {
 		a, b := &w.r[in.a], &w.r[in.b]
 		var p, q uint32
@@ -246,12 +257,11 @@ func (d *decoder) setpPacked(cmp, combine string, ftz bool, t ptx.Type, dst, ops
 	d.emit(in)
 }
 
-// set compares into a register: all ones, or 1.0.
+// set compares into a register: all ones, or 1.0. It may combine the result
+// with a predicate first.
 func (d *decoder) set() {
 	cmp := d.take(comparisons...)
-	if d.take("and", "or", "xor") != "" {
-		d.refuse("the virtual machine does not execute the form with a predicate")
-	}
+	combine := d.take("and", "or", "xor")
 	ftz := d.has("ftz")
 	dt, t := d.typ(), d.typ()
 	ft, isFloat := floatOf(dt)
@@ -270,14 +280,47 @@ func (d *decoder) set() {
 	if lane == nil {
 		d.refuse("comparison .%s of .%s", cmp, t)
 	}
-	f := func(a, b, _ uint64) uint64 { return -lane(a, b, 0) & one }
+	if combine == "" {
+		f := func(a, b, _ uint64) uint64 { return -lane(a, b, 0) & one }
+		if at != t {
+			if !isFloat {
+				one = 0xffff
+			}
+			f = halves(f)
+		}
+		d.pure(f, nil, dt, t, t)
+		return
+	}
+	ops := d.operands(4, 4)
+	in := d.new(kindPure)
+	in.kd = d.destination(in, &in.d, &ops[0], dt, exact).k
+	in.ka = d.source(in, &in.a, &ops[1], t, exact).k
+	in.kb = d.source(in, &in.b, &ops[2], t, exact).k
+	in.kc = classPred
+	flip := uint64(d.predicate(in, &in.c, &ops[3]) & 1)
+	f := func(a, b, c uint64) uint64 { return -combined(combine, lane(a, b, 0), c^flip) & one }
+	in.lane = f
 	if at != t {
 		if !isFloat {
 			one = 0xffff
 		}
-		f = halves(f)
+		in.lane = func(a, b, c uint64) uint64 {
+			return f(a&0xffff, b&0xffff, c) | f(a>>16, b>>16, c)<<16
+		}
 	}
-	d.pure(f, nil, dt, t, t)
+	in.fn[modeFull] = eachMixed
+	d.emit(in)
+}
+
+// combined is a comparison's result and a predicate, each 0 or 1.
+func combined(how string, p, c uint64) uint64 {
+	switch how {
+	case "and":
+		return p & c
+	case "or":
+		return p | c
+	}
+	return p ^ c
 }
 
 // slct picks by the sign of c.

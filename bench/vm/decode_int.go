@@ -194,8 +194,9 @@ func (d *decoder) extreme(op string) {
 	m := floatMode{ftz: d.has("ftz"), nan: d.has("NaN"), xorsign: d.has("xorsign"), abs: d.has("abs"), relu: d.has("relu")}
 	t := d.typ()
 	if ft, ok := floatOf(t); ok {
-		if m.xorsign != m.abs {
-			d.refuse("want .xorsign.abs together")
+		if len(d.src.Operands) == 4 {
+			d.pure(extreme3(op == "max", ft, m), nil, t, t, t, t)
+			return
 		}
 		fast := fastExtreme(op, t, m)
 		d.pure(extreme(op == "max", ft, m), fast, t, t, t)

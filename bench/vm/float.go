@@ -48,6 +48,8 @@ func floatOf(t ptx.Type) (floatType, bool) {
 		return floatType{f: num.BF16, packed: true}, true
 	case ptx.F32:
 		return floatType{f: num.F32}, true
+	case ptx.F32x2:
+		return floatType{f: num.F32, packed: true}, true
 	case ptx.F64:
 		return floatType{wide: true}, true
 	}
@@ -152,10 +154,21 @@ func (m floatMode) wrap(t floatType, f laneFn) laneFn {
 			return m.finish(t, f(a, b, c))
 		}
 	}
-	if t.packed {
-		return halves(g)
+	return t.each(g)
+}
+
+// each applies a lane function on single encodings to both values of a packed
+// type.
+func (t floatType) each(f laneFn) laneFn {
+	switch {
+	case !t.packed:
+		return f
+	case t.f == num.F32:
+		return func(a, b, c uint64) uint64 {
+			return f(low(a, 32), low(b, 32), low(c, 32)) | f(a>>32, b>>32, c>>32)<<32
+		}
 	}
-	return g
+	return halves(f)
 }
 
 // arithmetic is add, sub, mul and fma.
@@ -180,6 +193,39 @@ func arithmetic(op string, t floatType, m floatMode) laneFn {
 	}
 	return m.wrap(t, f)
 }
+
+// mixed is add, sub and fma of f32 where all operands but the last are of a
+// narrower type; sub takes its first operand from the second, f32 one's place:
+// a - c.
+func mixed(op string, narrow floatType, m floatMode) laneFn {
+	single := floatType{f: num.F32}
+	whole := arithmetic(op, single, m)
+	return func(a, b, c uint64) uint64 {
+		a = bits32(float32(narrow.value(a)))
+		if op == "fma" {
+			b = bits32(float32(narrow.value(b)))
+		}
+		return whole(a, b, c)
+	}
+}
+
+// outOfBounds is .oob: where a factor is what tensor copies fill elements
+// outside with, the result is zero.
+func outOfBounds(t floatType, m floatMode) laneFn {
+	one := t
+	one.packed = false
+	f := arithmetic("fma", one, m)
+	return t.each(func(a, b, c uint64) uint64 {
+		if a == oobNaN || b == oobNaN {
+			return 0
+		}
+		return f(a, b, c)
+	})
+}
+
+// oobNaN is the NaN that tensor copies fill f16 and bf16 elements outside with:
+// see nanOf. PTX does not say which one it is.
+const oobNaN = 0x7fff
 
 // odd computes on f32 values, rounding to odd: see num.FMAOdd.
 func odd(op string, x, y, z float32) float64 {
@@ -417,6 +463,12 @@ func extreme(greater bool, t floatType, m floatMode) laneFn {
 		return b | flip
 	}
 	return m.wrap(t, f)
+}
+
+// extreme3 is min and max of three values.
+func extreme3(greater bool, t floatType, m floatMode) laneFn {
+	f := extreme(greater, t, m)
+	return func(a, b, c uint64) uint64 { return f(f(a, b, 0), c, 0) }
 }
 
 // approximate are the functions of the special function unit, correctly

@@ -67,6 +67,7 @@ func (d *decoder) ret() {
 	if d.fn.Kernel {
 		d.leave(exit)
 	} else {
+		d.ownRegisters("st", d.fn.Returns)
 		d.leave(ret)
 	}
 }

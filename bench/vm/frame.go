@@ -130,6 +130,7 @@ func (b *block) start(order int64) {
 		if w.base == nil {
 			w.newFrame(l.prog, 0)
 		} else {
+			w.base.stack = nil
 			w.undefineStart(w.base)
 		}
 		w.enter(w.base)
@@ -159,7 +160,7 @@ func (w *warp) newFrame(p *program, local int64) *frame {
 	for i, f := range w.frames {
 		if f.prog == p {
 			w.frames = append(w.frames[:i], w.frames[i+1:]...)
-			f.local = local
+			f.local, f.stack = local, nil
 			w.undefineStart(f)
 			return f
 		}

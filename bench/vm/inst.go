@@ -45,6 +45,7 @@ type inst struct {
 	mem     *memOp
 	list    []operand // vector operands: destinations, then sources
 	mma     *mmaOp
+	tiles   []*mmaOp // of wmma: products of 16x8 tiles
 	coll    *collective
 	bar     *barrierOp
 	cluster *clusterOp

@@ -419,7 +419,7 @@ func storeGlobalAt[T word](w *warp, in *inst, addr *lanes64) {
 
 // localBytes is the memory of a lane's access in its own local memory.
 func (w *warp) localBytes(in *inst, lane int, addr uint64, size int) []byte {
-	top := uint64(w.fr.local + w.fr.prog.localBytes)
+	top := uint64(w.stackTop(lane))
 	if addr > top || top-addr < uint64(size) {
 		if w.again(bench.LocalOutOfBounds, in) {
 			return nil

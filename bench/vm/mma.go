@@ -20,9 +20,16 @@ type mmaOp struct {
 	at, bt, ct ptx.Type
 	dt         ptx.Type
 	sat        bool
-	per        int // elements in a register of A or B
+	round      num.Rounding // of f64
+	and        bool         // of b1: AND instead of XOR
+	per        int          // elements in a register of A or B
 	a, b, c, d []int32
+	scale      *blockScale // nil: none
 }
+
+// packedE2M1 is e2m1 as the kinds mxf4 and mxf4nvf4 have it, two to a byte;
+// with the others a byte holds one, in its middle.
+const packedE2M1 = ptx.E2M1x2
 
 // tile sizes of the largest shape.
 const (
@@ -32,10 +39,13 @@ const (
 )
 
 func (d *decoder) mma() {
+	if d.has("sp") || d.has("sp::ordered_metadata") {
+		d.refuse("the virtual machine does not execute sparse matrix instructions")
+	}
 	if !d.has("sync") || !d.has("aligned") {
 		d.refuse("want .sync.aligned")
 	}
-	shape := d.take("m16n8k4", "m16n8k8", "m16n8k16", "m16n8k32", "m16n8k64", "m8n8k4", "m8n8k16", "m8n8k32")
+	shape := d.take("m16n8k4", "m16n8k8", "m16n8k16", "m16n8k32", "m16n8k64", "m16n8k128", "m16n8k256", "m8n8k4", "m8n8k16", "m8n8k32", "m8n8k128")
 	if shape == "" {
 		d.refuse("the virtual machine does not have this shape")
 	}
@@ -45,8 +55,19 @@ func (d *decoder) mma() {
 	}
 	la, lb := d.take("row", "col"), d.take("row", "col")
 	op.sat = d.has("satfinite")
-	d.take("kind::f8f6f4")
+	kind := d.take("kind::f8f6f4", "kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4")
+	if d.has("block_scale") {
+		op.scale = &blockScale{size: d.take("scale_vec::1X", "scale_vec::2X", "scale_vec::4X")}
+	}
+	op.round = d.rounding().mode
 	op.dt, op.at, op.bt, op.ct = d.typ(), d.typ(), d.typ(), d.typ()
+	if kind == "kind::mxf4" || kind == "kind::mxf4nvf4" {
+		op.at, op.bt = packedE2M1, packedE2M1
+	}
+	if op.at == ptx.B1 {
+		op.and = d.take("and", "xor") == "and"
+		d.has("popc")
+	}
 	if shape == "m8n8k4" && op.at != ptx.F64 {
 		d.quadMma(op, la == "row", lb == "row")
 		d.countTensor("mma", shape, op)
@@ -56,46 +77,60 @@ func (d *decoder) mma() {
 		d.refuse("want .row.col")
 	}
 	na, nb, nc, nd := op.registers(d)
-	ops := d.operands(4, 4)
+	ops := d.operands(4, 8)
 	in := d.new(kindMasked)
 	in.mma = op
-	bind := func(o *ptx.Operand, n int, t ptx.Type, dst bool) []int32 {
-		e := elements(o)
-		if len(e) != n {
-			d.refuse("%d registers: want %d", len(e), n)
-		}
-		slots := make([]int32, n)
-		for i := range e {
-			if dst {
-				if e[i].Kind == ptx.OpSink {
-					d.refuse("want registers to write")
-				}
-				d.destination(in, &slots[i], &e[i], t, exact)
-			} else {
-				d.source(in, &slots[i], &e[i], t, exact)
-			}
-		}
-		return slots
+	op.d = d.fragmentRegisters(in, &ops[0], nd, registerType(op.dt), true)
+	op.a = d.fragmentRegisters(in, &ops[1], na, registerType(op.at), false)
+	op.b = d.fragmentRegisters(in, &ops[2], nb, registerType(op.bt), false)
+	op.c = d.fragmentRegisters(in, &ops[3], nc, registerType(op.ct), false)
+	if op.scale != nil {
+		d.blockScale(in, op, ops)
 	}
-	word := ptx.B32
-	if op.at == ptx.F64 {
-		word = ptx.F64
-	}
-	op.d = bind(&ops[0], nd, registerType(op.dt), true)
-	op.a = bind(&ops[1], na, word, false)
-	op.b = bind(&ops[2], nb, word, false)
-	op.c = bind(&ops[3], nc, registerType(op.ct), false)
 	in.rule = ruleMatrix
-	switch {
-	case op.at == ptx.F64:
-		in.fn[modeFull] = mmaF64
-	case op.ct == ptx.S32:
-		in.fn[modeFull] = mmaInteger
-	default:
-		in.fn[modeFull] = mmaFloat
+	in.fn[modeFull] = func(w *warp, in *inst) {
+		if w.together(in) {
+			w.runMma(in, op)
+		}
 	}
 	d.emit(in)
 	d.countTensor("mma", shape, op)
+}
+
+// runMma multiplies.
+func (w *warp) runMma(in *inst, op *mmaOp) {
+	switch {
+	case op.scale != nil:
+		w.mmaScaled(in, op)
+	case op.at == ptx.F64:
+		w.mmaF64(op)
+	case op.at == ptx.B1:
+		w.mmaBits(op)
+	case op.ct == ptx.S32:
+		w.mmaInteger(op)
+	default:
+		w.mmaFloat(op)
+	}
+}
+
+// fragmentRegisters binds the registers of a matrix operand.
+func (d *decoder) fragmentRegisters(in *inst, o *ptx.Operand, n int, t ptx.Type, dst bool) []int32 {
+	e := elements(o)
+	if len(e) != n {
+		d.refuse("%d registers: want %d", len(e), n)
+	}
+	slots := make([]int32, n)
+	for i := range e {
+		switch {
+		case !dst:
+			d.source(in, &slots[i], &e[i], t, exact)
+		case e[i].Kind == ptx.OpSink:
+			d.refuse("want registers to write")
+		default:
+			d.destination(in, &slots[i], &e[i], t, exact)
+		}
+	}
+	return slots
 }
 
 // countTensor notes what an instruction counts as.
@@ -118,18 +153,37 @@ func registerType(t ptx.Type) ptx.Type {
 	return ptx.B32
 }
 
+// heldBits is what an element of A or B takes in a register.
+func heldBits(t ptx.Type) int {
+	switch t {
+	case ptx.TF32:
+		return 32
+	case ptx.E3M2, ptx.E2M3, ptx.E2M1:
+		return 8
+	case packedE2M1:
+		return 4
+	}
+	return t.Bits()
+}
+
+// narrowFloats are the types of the kind f8f6f4.
+func narrowFloats(t ptx.Type) bool {
+	switch t {
+	case ptx.E4M3, ptx.E5M2, ptx.E3M2, ptx.E2M3, ptx.E2M1:
+		return true
+	}
+	return false
+}
+
 // registers checks shape and types and says how many registers each operand
 // takes.
 func (op *mmaOp) registers(d *decoder) (a, b, c, dd int) {
-	bits := op.at.Bits()
-	size := func(t ptx.Type) int { return max(t.Bits(), 1) }
-	if op.at == ptx.TF32 {
-		bits = 32
-	}
+	bits := heldBits(op.at)
 	ok := false
 	key := fmt.Sprintf("m%dn%dk%d", op.m, op.n, op.k)
 	same := op.at == op.bt
 	floatAcc := (op.ct == ptx.F32 || op.ct == ptx.F16) && (op.dt == ptx.F32 || op.dt == ptx.F16)
+	integer := op.ct == ptx.S32 && op.dt == ptx.S32
 	switch op.at {
 	case ptx.F16:
 		ok = same && floatAcc && (key == "m16n8k8" || key == "m16n8k16")
@@ -137,15 +191,18 @@ func (op *mmaOp) registers(d *decoder) (a, b, c, dd int) {
 		ok = same && op.ct == ptx.F32 && op.dt == ptx.F32 && (key == "m16n8k8" || key == "m16n8k16")
 	case ptx.TF32:
 		ok = same && op.ct == ptx.F32 && op.dt == ptx.F32 && (key == "m16n8k4" || key == "m16n8k8")
-	case ptx.E4M3, ptx.E5M2:
-		ok = (op.bt == ptx.E4M3 || op.bt == ptx.E5M2) && floatAcc && (key == "m16n8k16" || key == "m16n8k32")
+	case ptx.E4M3, ptx.E5M2, ptx.E3M2, ptx.E2M3, ptx.E2M1:
+		ok = narrowFloats(op.bt) && floatAcc && (key == "m16n8k16" || key == "m16n8k32")
+	case packedE2M1:
+		ok = op.scale != nil && key == "m16n8k64"
 	case ptx.S8, ptx.U8:
-		ok = (op.bt == ptx.S8 || op.bt == ptx.U8) && op.ct == ptx.S32 && op.dt == ptx.S32 && (key == "m16n8k16" || key == "m16n8k32" || key == "m8n8k16")
+		ok = (op.bt == ptx.S8 || op.bt == ptx.U8) && integer && (key == "m16n8k16" || key == "m16n8k32" || key == "m8n8k16")
 	case ptx.S4, ptx.U4:
-		ok = (op.bt == ptx.S4 || op.bt == ptx.U4) && op.ct == ptx.S32 && op.dt == ptx.S32 && (key == "m16n8k32" || key == "m16n8k64" || key == "m8n8k32")
+		ok = (op.bt == ptx.S4 || op.bt == ptx.U4) && integer && (key == "m16n8k32" || key == "m16n8k64" || key == "m8n8k32")
+	case ptx.B1:
+		ok = same && integer && (key == "m16n8k128" || key == "m16n8k256" || key == "m8n8k128")
 	case ptx.F64:
 		ok = same && op.ct == ptx.F64 && op.dt == ptx.F64 && (op.m == 8 && op.k == 4 || op.m == 16 && op.k <= 16)
-		bits = 64
 	}
 	if op.sat && op.ct != ptx.S32 {
 		d.refuse("want .satfinite of integers alone")
@@ -155,7 +212,7 @@ func (op *mmaOp) registers(d *decoder) (a, b, c, dd int) {
 	}
 	op.per = max(32/bits, 1)
 	word := max(bits, 32)
-	acc := func(t ptx.Type) int { return op.m * op.n * size(t) / max(size(t), 32) / warpSize }
+	acc := func(t ptx.Type) int { return op.m * op.n * t.Bits() / max(t.Bits(), 32) / warpSize }
 	return op.m * op.k * bits / word / warpSize, op.n * op.k * bits / word / warpSize, acc(op.ct), acc(op.dt)
 }
 
@@ -292,12 +349,7 @@ func half(h uint16) float32 {
 	return math.Float32frombits(uint32(h&0x8000)<<16|uint32(h&0x7fff)<<13) * 0x1p112
 }
 
-func perRegister(t ptx.Type) int {
-	if t == ptx.TF32 {
-		return 1
-	}
-	return 32 / t.Bits()
-}
+func perRegister(t ptx.Type) int { return 32 / heldBits(t) }
 
 // expand turns a register into its elements.
 func expand(e *[8]float32, v uint32, t ptx.Type) {
@@ -315,6 +367,22 @@ func expand(e *[8]float32, v uint32, t ptx.Type) {
 	case ptx.E5M2:
 		for i := range 4 {
 			e[i] = num.E5M2ToF32(uint8(v >> (8 * i)))
+		}
+	case ptx.E3M2:
+		for i := range 4 {
+			e[i] = float32(num.E3M2.Decode(v >> (8 * i)))
+		}
+	case ptx.E2M3:
+		for i := range 4 {
+			e[i] = float32(num.E2M3.Decode(v >> (8 * i)))
+		}
+	case ptx.E2M1:
+		for i := range 4 {
+			e[i] = num.E2M1ToF32(uint8(v >> (8*i + 2) & 15))
+		}
+	case packedE2M1:
+		for i := range 8 {
+			e[i] = num.E2M1ToF32(uint8(v >> (4 * i) & 15))
 		}
 	case ptx.S8:
 		for i := range 4 {
@@ -375,11 +443,7 @@ func multiply(f *fragments, a, b []float32, rows, k int) {
 
 // mmaFloat multiplies f16, bf16, tf32, e4m3 and e5m2. Products are exact in
 // f32; sums are rounded to f32 one after the other, the accumulator first.
-func mmaFloat(w *warp, in *inst) {
-	if !w.together(in) {
-		return
-	}
-	op := in.mma
+func (w *warp) mmaFloat(op *mmaOp) {
 	a := w.operandTile(op.a, op.at, op, false)
 	b := w.operandTile(op.b, op.bt, op, true)
 	f := &w.scratch().acc
@@ -429,11 +493,7 @@ func (w *warp) writeAccumulator(f *fragments, slots []int32, t ptx.Type) {
 
 // mmaInteger multiplies s8, u8, s4 and u4. Sums wrap, or saturate at the end.
 // All products and their sums are small enough to be exact in float32.
-func mmaInteger(w *warp, in *inst) {
-	if !w.together(in) {
-		return
-	}
-	op := in.mma
+func (w *warp) mmaInteger(op *mmaOp) {
 	a := w.operandTile(op.a, op.at, op, false)
 	b := w.operandTile(op.b, op.bt, op, true)
 	f := &w.scratch().acc
@@ -452,11 +512,12 @@ func mmaInteger(w *warp, in *inst) {
 }
 
 // mmaF64 is a chain of fused multiply-adds in the order of k.
-func mmaF64(w *warp, in *inst) {
-	if !w.together(in) {
-		return
+func (w *warp) mmaF64(op *mmaOp) {
+	step := math.FMA
+	if op.round != num.Even {
+		f := directed64("fma", op.round)
+		step = func(x, y, z float64) float64 { return f64(f(bits64(x), bits64(y), bits64(z))) }
 	}
-	op := in.mma
 	var a [16][16]float64
 	var b [16][8]float64
 	for r, s := range op.a {
@@ -479,7 +540,7 @@ func mmaF64(w *warp, in *inst) {
 		for lane := range d {
 			x := c[lane]
 			for k := range op.k {
-				x = math.FMA(a[row+lane>>2][k], b[k][2*(lane&3)+col], x)
+				x = step(a[row+lane>>2][k], b[k][2*(lane&3)+col], x)
 			}
 			if x != x {
 				x = f64(nan64)

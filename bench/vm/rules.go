@@ -354,7 +354,32 @@ func (w *warp) keepUndefined(in *inst, lane int, addr uint64, n int, bits uint64
 // undefinedMatrix: an element of D depends on its row of A, its column of B and
 // its element of C.
 func undefinedMatrix(w *warp, in *inst, _ uint32) {
-	op := in.mma
+	var marks []undefinedMark
+	if in.mma != nil {
+		marks = w.undefinedProduct(marks, in.mma)
+	}
+	for _, op := range in.tiles {
+		marks = w.undefinedProduct(marks, op)
+	}
+	w.plain(in)
+	for _, s := range in.defs {
+		w.define(s, w.mask)
+	}
+	for _, x := range marks {
+		w.undefine(x.slot, x.lane, w.bitsOf(x.slot, x.lane)|x.bits, x.from)
+	}
+}
+
+// undefinedMark is undefined bits of a register's lane.
+type undefinedMark struct {
+	slot int32
+	lane int
+	bits uint64
+	from uint32
+}
+
+// undefinedProduct adds what is undefined of D.
+func (w *warp) undefinedProduct(marks []undefinedMark, op *mmaOp) []undefinedMark {
 	p := w.fr.prog
 	k := class32
 	if op.at == ptx.F64 {
@@ -383,54 +408,38 @@ func undefinedMatrix(w *warp, in *inst, _ uint32) {
 			colFrom[lane>>2] = w.fr.undef.origin[u][lane]
 		}
 	}
-	type mark struct {
-		slot int32
-		lane int
-		bits uint64
-		from uint32
-	}
-	var marks []mark
-	half := op.ct == ptx.F16
-	for i, s := range op.d {
+	for e := range op.m / 4 { // elements of C and D in a lane
+		c, cBits := fragmentElement(op.c, op.ct, e)
+		d, dBits := fragmentElement(op.d, op.dt, e)
 		for lane := range warpSize {
-			row, bits, from := lane>>2+8*(i>>1), uint64(0), uint32(0)
-			if half {
-				row = lane>>2 + 8*i
+			row, col := lane>>2+8*(e>>1), 2*(lane&3)+e&1
+			uc := p.unified(k, c)
+			from, bad := uint32(0), true
+			switch {
+			case rowBad>>row&1 != 0:
+				from = rowFrom[row]
+			case colBad>>col&1 != 0:
+				from = colFrom[col]
+			case w.bitsOf(uc, lane)&cBits != 0:
+				from = w.fr.undef.origin[uc][lane]
+			default:
+				bad = false
 			}
-			cols := []int{2*(lane&3) + i&1}
-			if half {
-				cols = []int{2 * (lane & 3), 2*(lane&3) + 1}
-			}
-			for j, col := range cols {
-				whole := ^uint64(0)
-				if half {
-					whole = 0xffff << (16 * j)
-				}
-				switch {
-				case rowBad>>row&1 != 0:
-					bits, from = bits|whole, rowFrom[row]
-				case colBad>>col&1 != 0:
-					bits, from = bits|whole, colFrom[col]
-				}
-			}
-			if i < len(op.c) {
-				u := p.unified(k, op.c[i])
-				if b := w.bitsOf(u, lane); b != 0 {
-					bits, from = bits|b|-b, w.fr.undef.origin[u][lane]
-				}
-			}
-			if bits != 0 {
-				marks = append(marks, mark{p.unified(k, s), lane, bits, from})
+			if bad {
+				marks = append(marks, undefinedMark{p.unified(k, d), lane, dBits, from})
 			}
 		}
 	}
-	w.plain(in)
-	for _, s := range in.defs {
-		w.define(s, w.mask)
+	return marks
+}
+
+// fragmentElement is the register of an accumulator's element, and its bits
+// there.
+func fragmentElement(slots []int32, t ptx.Type, e int) (int32, uint64) {
+	if t == ptx.F16 {
+		return slots[e/2], 0xffff << (16 * (e & 1))
 	}
-	for _, x := range marks {
-		w.undefine(x.slot, x.lane, x.bits, x.from)
-	}
+	return slots[e], ^uint64(0)
 }
 
 func undefinedStoreMatrix(w *warp, in *inst, m uint32) {

@@ -156,7 +156,7 @@ func (d *decoder) finish() {
 			if !d.values[v].constant {
 				name := "a register"
 				if r := d.values[v].reg; r >= 0 {
-					name = d.fn.Registers[r].Name
+					name = d.registerInfo(r).Name
 				}
 				p.undefined = append(p.undefined, undefinedSlot{p.unified(d.values[v].k, slot[v]), name})
 			}

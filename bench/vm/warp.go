@@ -122,8 +122,9 @@ type frame struct {
 	u      []uint32
 	undef  *undefinedBits
 	undefs int
-	local  int64 // where its local variables begin
-	depth  int   // calls below it
+	local  int64            // where its local variables begin
+	stack  *[warpSize]int64 // bytes that alloca took, by lane; nil: none
+	depth  int              // calls below it
 	tally  *tally
 }
 

@@ -316,7 +316,7 @@ func (d *descriptor) chunk(c, i int, transposed bool) uint64 {
 // A, or of B transposed, over all of k. row and k are of the chunk's first
 // element; its others follow along k, or along rows where transposed.
 func (op *wgmmaOp) chunks(d *descriptor, first, n int, transposed bool, f func(addr uint64, row, k int)) {
-	per := 16 * 8 / elementBits(op.at) // elements of a chunk
+	per := 16 * 8 / heldBits(op.at) // elements of a chunk
 	if !transposed {
 		for row := first; row < first+n; row++ {
 			for k := 0; k < op.k; k += per {
@@ -330,13 +330,6 @@ func (op *wgmmaOp) chunks(d *descriptor, first, n int, transposed bool, f func(a
 			f(d.chunk(row/per, k, true), row, k)
 		}
 	}
-}
-
-func elementBits(t ptx.Type) int {
-	if t == ptx.TF32 {
-		return 32
-	}
-	return t.Bits()
 }
 
 // wideTiles is a warp's room for the operands of wgmma.
@@ -463,7 +456,7 @@ func (w *warp) matrixChunk(addr uint64) (off uint64, ok bool) {
 // chunkAt decodes 16 bytes of shared memory.
 func (w *warp) chunkAt(f *wgmmaFlight, addr uint64, e *[16]float32, t ptx.Type) int {
 	off, ok := w.matrixChunk(addr)
-	n := 128 / elementBits(t)
+	n := 128 / heldBits(t)
 	if !ok {
 		w.faultAt(bench.BadDescriptor, f.in, 0, &addr, "shared", "the matrix reaches shared address %#x: the block has %d bytes from %#x", addr, w.b.l.sharedSize, w.b.sharedBase)
 		*e = [16]float32{}

@@ -40,9 +40,9 @@ func (w *warp) footprint(f *wgmmaFlight) []span {
 func (w *warp) watchWgmma(f *wgmmaFlight) {
 	op := f.in.wg
 	c := &w.b.counts.shared.Operands
-	bytes := int64(op.n * op.k * elementBits(op.bt) / 8 / 4) // a warp's share of B
+	bytes := int64(op.n * op.k * heldBits(op.bt) / 8 / 4) // a warp's share of B
 	if !op.aRegs {
-		bytes += int64(tileM * op.k * elementBits(op.at) / 8)
+		bytes += int64(tileM * op.k * heldBits(op.at) / 8)
 	}
 	c.Requests++
 	c.Bytes += bytes

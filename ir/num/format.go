@@ -19,6 +19,8 @@ const (
 	E5M2               // OCP FP8 with infinities and NaNs
 	E4M3               // OCP FP8 without infinities, one NaN of each sign
 	E2M1               // OCP FP4, finite only
+	E2M3               // OCP FP6, finite only
+	E3M2               // OCP FP6, finite only
 	formats
 )
 
@@ -61,6 +63,8 @@ var table = [formats]traits{
 	E5M2: {"e5m2", 5, 2, 0, ieee, 0x7f},
 	E4M3: {"e4m3", 4, 3, 0, onlyNaN, 0x7f},
 	E2M1: {"e2m1", 2, 1, 0, finite, 0x7},
+	E2M3: {"e2m3", 2, 3, 0, finite, 0x1f},
+	E3M2: {"e3m2", 3, 2, 0, finite, 0x1f},
 }
 
 func (f Format) String() string {
