@@ -23,12 +23,19 @@ type instruction struct {
 	consts string // further operands, ", 0x96"
 	target string
 	values func(r *rand.Rand, bits int) uint64 // operands; nil: any
+
+	n         int      // of operands tried; 0: 1024
+	selectors []string // of video instructions: of the result and the operands
+	minus     int      // the operand, from 1, with a minus
 }
 
 // check runs the instruction on many operands, a thread each.
 func (ins instruction) check(t *testing.T) {
 	t.Helper()
-	const n = 1024
+	n := ins.n
+	if n == 0 {
+		n = 1024
+	}
 	r := rand.New(rand.NewPCG(uint64(len(ins.op)), 7))
 	gen := ins.values
 	if gen == nil {
@@ -67,7 +74,13 @@ func (ins instruction) run(t *testing.T, in []byte, n int) []uint64 {
 	body.WriteString("mov.u32 %c, %ctaid.x; mad.lo.u32 %t, %c, 128, %t;\n")
 	fmt.Fprintf(&body, "mad.wide.u32 %%ad, %%t, %d, %%in0;\n", 8*len(ins.src))
 	var args []string
+	bytes := strings.Contains(ins.op, "e2m1x2") // which wants registers of 8 bits
 	for i, w := range ins.src {
+		if w == 8 && bytes {
+			fmt.Fprintf(&body, "ld.global.b8 %%e%d, [%%ad+%d];\n", i, 8*i)
+			args = append(args, fmt.Sprintf("%%e%d", i))
+			continue
+		}
 		switch w {
 		case 1:
 			fmt.Fprintf(&body, "ld.global.u32 %%x, [%%ad+%d]; setp.ne.u32 %%sp%d, %%x, 0;\n", 8*i, i)
@@ -83,12 +96,29 @@ func (ins instruction) run(t *testing.T, in []byte, n int) []uint64 {
 			args = append(args, fmt.Sprintf("%%q%d", i))
 		}
 	}
+	if ins.minus > 0 {
+		args[ins.minus-1] = "-" + args[ins.minus-1]
+	}
+	for i, sel := range ins.selectors {
+		if sel != "" && i > 0 {
+			args[i-1] += "." + sel
+		}
+	}
 	dst := map[int]string{1: "%dp", 8: "%dh", 16: "%dh", 32: "%dr", 64: "%dq"}[ins.dst]
+	if ins.dst == 8 && bytes {
+		dst = "%e4"
+	}
+	if len(ins.selectors) > 0 && ins.selectors[0] != "" {
+		dst += "." + ins.selectors[0]
+	}
 	fmt.Fprintf(&body, "%s %s, %s%s;\n", ins.op, dst, strings.Join(args, ", "), ins.consts)
 	switch ins.dst {
 	case 1:
 		body.WriteString("selp.u64 %dq, 1, 0, %dp;\n")
 	case 8, 16:
+		if dst == "%e4" {
+			body.WriteString("cvt.u16.u8 %dh, %e4;\n")
+		}
 		body.WriteString("cvt.u64.u16 %dq, %dh;\n")
 	case 32:
 		body.WriteString("cvt.u64.u32 %dq, %dr;\n")
@@ -100,7 +130,7 @@ func (ins instruction) run(t *testing.T, in []byte, n int) []uint64 {
 	}
 	p := small{
 		target: target,
-		regs:   ".reg .b64 %ad, %dq, %q<4>; .reg .b32 %c, %x, %dr, %r<4>; .reg .b16 %dh, %h<4>; .reg .pred %dp, %sp<4>;",
+		regs:   ".reg .b64 %ad, %dq, %q<4>; .reg .b32 %c, %x, %dr, %r<4>; .reg .b16 %dh, %h<4>; .reg .b8 %e<5>; .reg .pred %dp, %sp<4>;",
 		body:   body.String(), grid: uint32(rows / 128), block: 128,
 	}
 	out, report := p.run(t, in, make([]byte, 8*rows))
