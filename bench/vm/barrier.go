@@ -101,23 +101,16 @@ func bar(w *warp, in *inst) {
 		return
 	}
 	bar := &c.bars[id]
-	arrived := m
-	if op.aligned {
-		arrived = w.live
-		if missing := w.live &^ m; missing != 0 && !w.again(bench.BarrierDivergence, in) {
-			w.fault(bench.BarrierDivergence, in, lead, "barrier %d: lanes %08x of the warp are here, lanes %08x are not", id, m, missing)
-		}
-	}
 	bar.waiting = true
 	if op.counted {
 		bar.need = w.barrierCount(in, id, lead)
 	}
 	if op.aligned {
-		bar.threads += warpSize
+		w.arriveTogether(bar, in, id, m)
 	} else {
-		bar.threads += lanesOf(arrived)
+		bar.threads += lanesOf(m)
+		bar.arrived[w.number] |= m
 	}
-	bar.arrived[w.number] |= arrived
 	if op.red != "" {
 		bar.reduce(w.p[op.pred]^in.neg, m)
 	}
@@ -142,6 +135,31 @@ func (w *warp) barrierCount(in *inst, id uint32, lane int) int {
 		w.fault(bench.BarrierDivergence, in, lane, "barrier %d of %d threads: want a multiple of %d from %d", id, n, warpSize, warpSize)
 	}
 	return int((uint64(n) + warpSize - 1) / warpSize * warpSize)
+}
+
+// arriveTogether lets lanes arrive at a barrier whose instruction takes whole
+// warps: they may come to it one after the other, but all to the same.
+func (w *warp) arriveTogether(bar *barrier, in *inst, id, m uint32) {
+	i := w.number
+	src := w.source(in)
+	if bar.parts[i] != 0 && bar.at[i] != src && !w.again(bench.BarrierDivergence, in) {
+		w.fault(bench.BarrierDivergence, in, firstLane(m), "barrier %d: lanes %08x of the warp are here, lanes %08x are at line %d",
+			id, m, bar.parts[i], bar.at[i].Pos.Line)
+	}
+	bar.parts[i] |= m
+	bar.at[i] = src
+	bar.gather(w)
+}
+
+// gather counts a warp as arrived once all its lanes are there.
+func (bar *barrier) gather(w *warp) {
+	i := w.number
+	if bar.parts[i] == 0 || w.live&^bar.parts[i] != 0 {
+		return
+	}
+	bar.threads += warpSize
+	bar.arrived[i] |= bar.parts[i]
+	bar.parts[i] = 0
 }
 
 // sameBarrier is the lanes that name one barrier.

@@ -31,6 +31,9 @@ type block struct {
 	turn   bool // it may touch what all blocks share
 	polled bool // a warp polled what all blocks share since the last turn
 	idle   int  // rounds in which every warp that could run only polled
+	barren int  // how often in a row as many as it gets, and nothing changed
+
+	barrenAt int64 // the launch's version then
 
 	faults     faultList
 	tallies    map[*program]*tally
@@ -53,9 +56,11 @@ type block struct {
 
 // barrier is one of a block's sixteen.
 type barrier struct {
-	arrived [warpSize]uint32 // lanes, by warp
-	threads int              // arrived, as the count operand counts them
-	need    int              // count operand; 0 is every thread
+	arrived [warpSize]uint32           // lanes, by warp
+	parts   [warpSize]uint32           // lanes of a warp that is to arrive as one, until it is there
+	at      [warpSize]*ptx.Instruction // where those are
+	threads int                        // arrived, as the count operand counts them
+	need    int                        // count operand; 0 is every thread
 	waiting bool
 	red     reduction
 	clock   clock
@@ -132,18 +137,26 @@ func (b *block) run() outcome {
 				return b.finish()
 			}
 		case polls < ran:
-			b.idle = 0
+			b.idle, b.barren = 0, 0
 		default:
 			if b.idle++; b.idle <= maxIdle {
 				continue
 			}
 			b.idle = 0
-			stuck := b.stuck()
-			if b.polled && b.turn && b.l.others(b, stuck) {
+			barren, stuck := b.l.barren(b), b.stuck()
+			if (barren >= maxBarren || barren > 0 && stuck) && b.release() {
+				b.barren = 0
+				continue
+			}
+			if b.polled && b.turn && b.l.others(b, stuck && barren > 0) {
 				b.polled = false
 				return blockSpins
 			}
 			if stuck && !b.unblock() {
+				if b.polled && b.turn && !b.l.lost(b) {
+					b.polled = false
+					return blockSpins
+				}
 				b.deadlock()
 				return b.finish()
 			}
@@ -203,6 +216,20 @@ func (r *raceState) settle() {
 // maxIdle is how many rounds of polling alone a block gets in a row.
 const maxIdle = 4
 
+// maxBarren is how often in a row a block may have had them for nothing before
+// its lanes that wait for those that poll go on without them.
+const maxBarren = 3
+
+// release lets lanes that wait for mates go on alone; false if none waits.
+func (b *block) release() bool {
+	for _, w := range b.warps {
+		if w.release() {
+			return true
+		}
+	}
+	return false
+}
+
 // ready says whether some path can run.
 func (w *warp) ready() bool {
 	if w.mask != 0 {
@@ -257,7 +284,14 @@ func firstLane(m uint32) int { return bits.TrailingZeros32(m) & 31 }
 // exited settles what an exit of lanes of a warp lets others do.
 func (c *cta) exited() {
 	for id := range c.bars {
-		if bar := &c.bars[id]; bar.waiting && bar.need == 0 && c.complete(bar) {
+		bar := &c.bars[id]
+		if !bar.waiting {
+			continue
+		}
+		for _, w := range c.warps {
+			bar.gather(w)
+		}
+		if c.complete(bar) {
 			c.releaseBarrier(uint32(id))
 		}
 	}
@@ -308,34 +342,42 @@ func (b *block) unblock() bool {
 			return true
 		}
 	}
-	for _, w := range b.warps {
-		if w.release() {
-			return true
-		}
-	}
-	return b.giveUp()
+	return b.release() || b.giveUp()
 }
 
 // forceBarrier reports a barrier that lanes of a warp wait at while others of
-// the warp wait for them to come back, and lets it count those as arrived.
+// the warp wait for them to come back, or at another barrier, and lets it count
+// those as arrived.
 func (w *warp) forceBarrier() bool {
-	missing := w.waitingAtJoins()
-	if missing == 0 {
-		return false
-	}
+	joins := w.waitingAtJoins()
 	for i := range w.paths {
 		p := &w.paths[i]
 		if p.wait.kind != waitBarrier {
 			continue
 		}
 		bar := &w.cta.bars[p.wait.id]
-		if bar.arrived[w.number]|missing == bar.arrived[w.number] {
+		missing := joins
+		where := "past the branch"
+		if bar.parts[w.number] != 0 && joins == 0 {
+			missing, where = w.live&^bar.parts[w.number], "elsewhere"
+		}
+		if missing &^= bar.arrived[w.number] | bar.parts[w.number]; missing == 0 {
 			continue
 		}
+		current := w.fr
+		w.enter(p.fr)
 		w.fault(bench.BarrierDivergence, p.wait.in, firstLane(p.mask),
-			"barrier %d: lanes %08x of the warp wait here while its lanes %08x are past the branch", p.wait.id, p.mask, missing)
-		bar.threads += bits.OnesCount32(missing &^ bar.arrived[w.number])
-		bar.arrived[w.number] |= missing
+			"barrier %d: lanes %08x of the warp wait here while its lanes %08x are %s", p.wait.id, p.mask, missing, where)
+		if current != nil {
+			w.enter(current)
+		}
+		if bar.parts[w.number] != 0 {
+			bar.parts[w.number] |= missing
+			bar.gather(w)
+		} else {
+			bar.threads += bits.OnesCount32(missing)
+			bar.arrived[w.number] |= missing
+		}
 		if w.cta.complete(bar) {
 			w.cta.releaseBarrier(p.wait.id)
 		}

@@ -1,6 +1,8 @@
 package vm
 
 import (
+	"math"
+
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/ptx"
 )
@@ -252,14 +254,25 @@ func call(w *warp, in *inst) {
 			w.apart(m, same)
 			return
 		}
-		n := target>>4 - 1
-		if target&15 != 0 || n >= uint64(len(k.table)) || k.table[n].fn.Kernel || !fits(k.table[n], site) {
+		if p = k.functionAt(target); p == nil || !fits(p, site) {
 			w.fail(in, firstLane(m), "call of address %#x: no function with these parameters begins there", target)
 			return
 		}
-		p = k.table[n]
 	}
 	w.enterCall(in, p, m)
+}
+
+// functionAt is the function whose address this is, nil if there is none that
+// can be called.
+func (k *kernel) functionAt(address uint64) *program {
+	n := address>>4 - 1
+	if address&15 != 0 || n > math.MaxInt32 {
+		return nil
+	}
+	if p := k.table[int(n)]; p != nil && !p.fn.Kernel {
+		return p
+	}
+	return nil
 }
 
 // fits says whether a function takes a call's arguments.

@@ -76,25 +76,77 @@ func buildGraph(insts []*inst) *graph {
 
 func (in *inst) isLabel() bool { return in.jump != nil && in.flow == flowNext }
 
-// postDominators finds each block's immediate post-dominator: the nearest
-// block that every path to the function's end runs through. It is -1 where
-// that is the end itself, or where no path leads there. (The iterative
-// algorithm of Cooper, Harvey and Kennedy on the reversed graph.)
-func (g *graph) postDominators() []int32 {
-	n := int32(len(g.blocks))
-	order, number := g.reversePostorder()
-	idom := make([]int32, n+1)
-	for i := range idom {
-		idom[i] = -1
+// onlyLeaves says whether a block does nothing but leave the function.
+func (b *basicBlock) onlyLeaves(insts []*inst) bool {
+	for i := b.first; i < b.end; i++ {
+		if in := insts[i]; !in.isLabel() {
+			return in.flow == flowLeave && in.guard < 0
+		}
 	}
-	idom[n] = n
+	return false
+}
+
+// postDominators finds where the paths from each block meet again: its
+// immediate post-dominator, the nearest block that every path to the function's
+// end runs through. It is -1 where that is the end itself, or where no path
+// leads there.
+//
+// A way out in the middle of a function would make the end the only such block
+// for all that is before it. But lanes that leave are waited for by nobody: so
+// of the ways out only the last in the text counts for the blocks that lead to
+// it, of the others the last for those that lead there, and so on. (Compilers
+// too let what leaves early go, and bring the rest together before a barrier.)
+func (g *graph) postDominators(insts []*inst) []int32 {
+	n := int32(len(g.blocks))
+	d := &dominance{g: g, leaves: make([]bool, n), idom: make([]int32, n+1), number: make([]int32, n+1), seen: make([]bool, n+1)}
+	var exits []int32
+	for b := range g.blocks {
+		d.leaves[b] = g.blocks[b].onlyLeaves(insts)
+	}
+	for b := range g.blocks {
+		d.idom[b] = -1
+		for _, s := range g.blocks[b].succ {
+			if s == n || d.leaves[s] {
+				exits = append(exits, int32(b))
+				break
+			}
+		}
+	}
+	for i := len(exits) - 1; i >= 0; i-- {
+		if e := exits[i]; !d.seen[e] && !d.leaves[e] {
+			d.leadingTo(e)
+		}
+	}
+	for b := range d.idom {
+		if d.idom[b] == n {
+			d.idom[b] = -1
+		}
+	}
+	return d.idom[:n]
+}
+
+// dominance is the state of postDominators.
+type dominance struct {
+	g            *graph
+	leaves       []bool // blocks that only leave
+	idom, number []int32
+	seen         []bool // those whose way out is chosen
+}
+
+// leadingTo finds the post-dominators of the blocks that lead to one that
+// leaves the function, and have no way out yet. (The iterative algorithm of
+// Cooper, Harvey and Kennedy on the reversed graph.)
+func (d *dominance) leadingTo(exit int32) {
+	n := int32(len(d.g.blocks))
+	order := d.order(exit)
+	d.idom[n] = n
 	meet := func(a, b int32) int32 {
 		for a != b {
-			for number[a] > number[b] {
-				a = idom[a]
+			for d.number[a] > d.number[b] {
+				a = d.idom[a]
 			}
-			for number[b] > number[a] {
-				b = idom[b]
+			for d.number[b] > d.number[a] {
+				b = d.idom[b]
 			}
 		}
 		return a
@@ -102,81 +154,60 @@ func (g *graph) postDominators() []int32 {
 	for changed := true; changed; {
 		changed = false
 		for _, b := range order {
-			if b == n {
-				continue
+			at := int32(-1)
+			if b == exit {
+				at = n
 			}
-			d := int32(-1)
-			for _, s := range g.blocks[b].succ {
+			for _, s := range d.g.blocks[b].succ {
 				switch {
-				case idom[s] < 0:
-				case d < 0:
-					d = s
+				case s == n || d.idom[s] < 0: // another way out, or nothing known yet
+				case at < 0:
+					at = s
 				default:
-					d = meet(s, d)
+					at = meet(s, at)
 				}
 			}
-			if d != idom[b] {
-				idom[b] = d
+			if at != d.idom[b] {
+				d.idom[b] = at
 				changed = true
 			}
 		}
 	}
-	for b := range idom {
-		if idom[b] == n {
-			idom[b] = -1
-		}
-	}
-	return idom[:n]
 }
 
-// reversePostorder numbers the blocks from which the end can be reached, on
-// the reversed graph, the end first.
-func (g *graph) reversePostorder() (order []int32, number []int32) {
-	n := int32(len(g.blocks))
-	exits := []int32{}
-	for b := range g.blocks {
-		for _, s := range g.blocks[b].succ {
-			if s == n {
-				exits = append(exits, int32(b))
-			}
-		}
-	}
-	preds := func(b int32) []int32 {
-		if b == n {
-			return exits
-		}
-		return g.blocks[b].pred
-	}
-	number = make([]int32, n+1)
-	seen := make([]bool, n+1)
+// order numbers the blocks that lead to one, on the reversed graph and in
+// reverse postorder, after the end.
+func (d *dominance) order(exit int32) []int32 {
 	type visit struct {
 		block int32
 		next  int
 	}
-	stack := []visit{{block: n}}
-	seen[n] = true
+	var order []int32
+	stack := []visit{{block: exit}}
+	d.seen[exit] = true
 	for len(stack) > 0 {
 		v := &stack[len(stack)-1]
-		ps := preds(v.block)
-		if v.next == len(ps) {
+		preds := d.g.blocks[v.block].pred
+		if v.next == len(preds) {
 			order = append(order, v.block)
 			stack = stack[:len(stack)-1]
 			continue
 		}
-		p := ps[v.next]
+		p := preds[v.next]
 		v.next++
-		if !seen[p] {
-			seen[p] = true
+		if !d.seen[p] {
+			d.seen[p] = true
 			stack = append(stack, visit{block: p})
 		}
 	}
 	for i, j := 0, len(order)-1; i < j; i, j = i+1, j-1 {
 		order[i], order[j] = order[j], order[i]
 	}
+	d.number[len(d.g.blocks)] = 0
 	for i, b := range order {
-		number[b] = int32(i)
+		d.number[b] = int32(i) + 1
 	}
-	return order, number
+	return order
 }
 
 // bitset is a set of small integers.

@@ -61,7 +61,7 @@ func places(vars []*ptx.Variable, at int64) ([]place, int64) {
 func (d *decoder) symbol(o *ptx.Operand, k class) int32 {
 	if f, ok := o.Decl().(*ptx.Function); ok {
 		f = d.mod.definition(f)
-		n, ok := d.kern.numbers[f]
+		n, ok := d.mod.numbers[f]
 		if !ok {
 			d.refuse("function %s is not defined", f.Name)
 		}
@@ -97,6 +97,9 @@ func (d *decoder) address(v *ptx.Variable) uint64 {
 	case ptx.SpaceGlobal, ptx.SpaceConst:
 		if a := d.mod.allocation(v); a != nil {
 			return a.addr
+		}
+		if v.Linkage == ptx.Extern {
+			d.refuse("variable %s is defined in no module", v.Name)
 		}
 	case ptx.SpaceParam:
 		for _, p := range d.p.params {

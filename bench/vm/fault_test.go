@@ -182,7 +182,7 @@ bar.sync 0; st.shared.u32 [%a], 9; cp.async.bulk.wait_group 0;`,
 	},
 	{
 		name: "a barrier in a branch", class: bench.BarrierDivergence, p: small{
-			block: 64, body: "setp.lt.u32 %p, %t, 40; @!%p bra L; bar.sync 0; L:",
+			regs: ".reg .b32 %a;", block: 64, body: "setp.lt.u32 %p, %t, 40; @!%p bra L; bar.sync 0; L: mov.u32 %a, 1;",
 		},
 		fix: map[string]string{"%t, 40": "%t, 64"},
 	},
@@ -194,7 +194,7 @@ bar.sync 0; st.shared.u32 [%a], 9; cp.async.bulk.wait_group 0;`,
 	},
 	{
 		name: "a vote that some lanes skip", class: bench.DivergentCollective, p: small{
-			regs: ".reg .b32 %a;", block: 32, body: "setp.lt.u32 %p, %t, 9; @!%p bra L; vote.sync.ballot.b32 %a, %p, -1; L:",
+			regs: ".reg .b32 %a;", block: 32, body: "setp.lt.u32 %p, %t, 9; @!%p bra L; vote.sync.ballot.b32 %a, %p, -1; L: mov.u32 %a, 1;",
 		},
 		fix: map[string]string{"%p, -1": "%p, 0x1ff"},
 	},

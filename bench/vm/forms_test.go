@@ -118,14 +118,14 @@ func refusals(t *testing.T, v ptx.Version, tt ptx.Target, samples []ptx.Sample) 
 	require.NoError(t, err)
 	dev, err := New(Options{GPU: gpu})
 	require.NoError(t, err)
-	m := &module{dev: dev, src: tree, gpu: gpu, globals: map[*ptx.Variable]*allocation{}, byName: map[string]*ptx.Variable{}, funcs: map[string]*ptx.Function{}}
-	k := &kernel{mod: m, sharedGrain: 2, globalGrain: 2, funcs: map[*ptx.Function]*program{}, numbers: map[*ptx.Function]int{}, shared: map[*ptx.Variable]int64{}}
+	m := &module{dev: dev, src: tree, gpu: gpu, globals: map[*ptx.Variable]*allocation{}, byName: map[string]*ptx.Variable{}, funcs: map[string]*ptx.Function{}, numbers: map[*ptx.Function]int{}}
+	k := &kernel{mod: m, sharedGrain: 2, globalGrain: 2, funcs: map[*ptx.Function]*program{}, shared: map[*ptx.Variable]int64{}}
 	var fn *ptx.Function
 	for _, decl := range tree.Decls {
 		switch decl := decl.(type) {
 		case *ptx.Function:
 			m.funcs[decl.Name] = decl
-			k.numbers[decl] = len(k.numbers)
+			m.numbers[decl] = len(m.numbers)
 			if decl.Kernel {
 				fn = decl
 			}

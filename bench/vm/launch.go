@@ -53,7 +53,8 @@ type launch struct {
 	live     int // of them now
 	version  int64
 	idle     int   // turns in a row that changed nothing
-	doomed   bool  // blocks wait for one another and none can go on
+	doomed   bool  // blocks wait for one another and none can go on by polling
+	hopeless bool  // nor in any other way
 	steps    int64 // taken by blocks up to the last time the turn went on
 	done     int64 // blocks that have ended
 
@@ -78,7 +79,8 @@ type resident struct {
 
 	printed string
 	steps   int64 // of a block that is done, since it last gave its turn away
-	stuckAt int64 // the version at which the block could do nothing by itself; 0 is none
+	stuckAt int64 // the version at which the block's polls came to nothing; 0 is none
+	lostAt  int64 // that at which it found no other way on
 	gaveWay bool  // it has given its turn away, and stands where it stood then
 }
 
@@ -430,6 +432,25 @@ func (l *launch) pass(b *block) {
 	l.retire()
 }
 
+// barren is how often in a row the block has come to do nothing but poll: 0
+// while other blocks may still change what it looks at.
+func (l *launch) barren(b *block) int {
+	if !b.polled { // on nothing that others change
+		b.barren++
+		return b.barren
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b.barrenAt != l.version {
+		b.barrenAt, b.barren = l.version, 0
+	}
+	b.barren++
+	if len(l.ring) > 1 && l.idle < len(l.ring) && !l.doomed {
+		return 0
+	}
+	return b.barren
+}
+
 // others says whether a block that only polls should let others run: there are
 // some, and not all of them are known to be stuck as things are.
 func (l *launch) others(b *block, stuck bool) bool {
@@ -453,6 +474,24 @@ func (l *launch) others(b *block, stuck bool) bool {
 	return false
 }
 
+// lost says whether none of the blocks that wait for one another finds a way on
+// by itself, now that this one finds none.
+func (l *launch) lost(b *block) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.resident[b.order].lostAt = l.version
+	for _, order := range l.ring {
+		if l.hopeless {
+			break
+		}
+		if l.resident[order].lostAt != l.version {
+			return false
+		}
+	}
+	l.hopeless = true
+	return true
+}
+
 // mayShare says whether the block has the turn.
 func (b *block) mayShare() bool {
 	if b.turn {
@@ -470,8 +509,9 @@ func (b *block) touched() {
 	b.l.mu.Lock()
 	b.l.version++
 	b.l.idle = 0
+	b.l.doomed, b.l.hopeless = false, false
 	b.l.mu.Unlock()
-	b.idle = 0
+	b.idle, b.barren = 0, 0
 }
 
 // worker runs blocks, one at a time.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	mathbits "math/bits"
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/ptx"
@@ -23,6 +24,7 @@ type module struct {
 	entries map[string]*ptx.Function
 	kernels map[string]*kernel       // those launched so far
 	funcs   map[string]*ptx.Function // defined ones
+	numbers map[*ptx.Function]int    // of defined functions: their addresses
 	decoded int                      // instructions, with those of functions once for each kernel
 }
 
@@ -35,8 +37,7 @@ type kernel struct {
 	mod     *module
 	prog    *program
 	funcs   map[*ptx.Function]*program
-	table   []*program // by function number, for indirect calls
-	numbers map[*ptx.Function]int
+	table   map[int]*program        // by function number, for indirect calls
 	shared  map[*ptx.Variable]int64 // offsets of shared variables
 	static  int64                   // bytes of shared memory
 	dynamic int64                   // where dynamic shared memory begins
@@ -59,6 +60,7 @@ func loadModule(d *Device, tree *ptx.Module, gpu *target.GPU) (*module, error) {
 		dev: d, src: tree, gpu: gpu,
 		files: map[int32]string{}, globals: map[*ptx.Variable]*allocation{}, byName: map[string]*ptx.Variable{},
 		entries: map[string]*ptx.Function{}, kernels: map[string]*kernel{}, funcs: map[string]*ptx.Function{},
+		numbers: map[*ptx.Function]int{},
 	}
 	if err := m.load(); err != nil {
 		m.free()
@@ -81,6 +83,7 @@ func (m *module) load() error {
 			m.files[decl.Index] = decl.Name
 		case *ptx.Function:
 			if decl.Body != nil {
+				m.numbers[decl] = len(m.funcs)
 				m.funcs[decl.Name] = decl
 			}
 		case *ptx.Variable:
@@ -123,15 +126,8 @@ func (m *module) place(v *ptx.Variable) error {
 	if old := m.byName[v.Name]; old != nil && (old.Linkage != ptx.Extern || v.Linkage == ptx.Extern) {
 		return nil // a second declaration
 	}
-	switch v.Space {
-	case ptx.SpaceShared:
-		return nil // a kernel's
-	case ptx.SpaceGlobal, ptx.SpaceConst:
-	default:
-		return m.errorf(v.Pos, "variable %s in .%s space: the virtual machine has none there", v.Name, v.Space)
-	}
-	if v.Linkage == ptx.Extern {
-		return m.errorf(v.Pos, "variable %s: defined in no module", v.Name)
+	if v.Space != ptx.SpaceGlobal && v.Space != ptx.SpaceConst || v.Linkage == ptx.Extern {
+		return nil // a kernel's, or the business of a kernel that names it
 	}
 	a, err := m.dev.mem.alloc(v.Size(), v.Alignment())
 	if err != nil {
@@ -146,8 +142,8 @@ func (m *module) place(v *ptx.Variable) error {
 // initialise writes a variable's initial value.
 func (m *module) initialise(v *ptx.Variable) error {
 	a := m.globals[v]
-	if a == nil {
-		return nil
+	if a == nil || v.Type >= ptx.TexRef {
+		return nil // nothing reads it
 	}
 	size := int64(v.Type.Size())
 	inner := v.Dims
@@ -205,11 +201,18 @@ func (m *module) element(v *ptx.Variable, data []byte, in *ptx.Init, size int64)
 			return m.errorf(v.Pos, "initialiser of %s: the address of %s is not known", v.Name, in.Value.Name())
 		}
 		bits += a.addr
+	case ptx.OpFunc:
+		f := m.definition(in.Value.Decl().(*ptx.Function))
+		n, ok := m.numbers[f]
+		if !ok {
+			return m.errorf(v.Pos, "initialiser of %s: function %s is not defined", v.Name, f.Name)
+		}
+		bits += functionAddress(n)
 	default:
-		return m.errorf(v.Pos, "initialiser of %s: want constants or addresses of variables", v.Name)
+		return m.errorf(v.Pos, "initialiser of %s: want constants or addresses of variables and functions", v.Name)
 	}
-	if in.Field != "" {
-		return m.errorf(v.Pos, "initialiser of %s: the virtual machine takes no single bytes of addresses", v.Name)
+	if in.Mask != 0 { // a byte or more of an address
+		bits = bits & in.Mask >> mathbits.TrailingZeros64(in.Mask)
 	}
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], bits)
@@ -262,7 +265,7 @@ func (m *module) kernel(ctx context.Context, name string) (*kernel, error) {
 }
 
 func (m *module) decode(ctx context.Context, f *ptx.Function) (*kernel, error) {
-	k := &kernel{mod: m, sharedGrain: 2, globalGrain: 2, funcs: map[*ptx.Function]*program{}, numbers: map[*ptx.Function]int{}, shared: map[*ptx.Variable]int64{}}
+	k := &kernel{mod: m, sharedGrain: 2, globalGrain: 2, funcs: map[*ptx.Function]*program{}, table: map[int]*program{}, shared: map[*ptx.Variable]int64{}}
 	reach := m.reachable(f)
 	n := m.decoded
 	for _, g := range reach {
@@ -275,9 +278,6 @@ func (m *module) decode(ctx context.Context, f *ptx.Function) (*kernel, error) {
 	if err := k.layoutShared(reach); err != nil {
 		return nil, err
 	}
-	for i, g := range reach {
-		k.numbers[g] = i
-	}
 	for _, g := range reach {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -287,7 +287,7 @@ func (m *module) decode(ctx context.Context, f *ptx.Function) (*kernel, error) {
 			return nil, err
 		}
 		k.funcs[g] = p
-		k.table = append(k.table, p)
+		k.table[m.numbers[g]] = p
 	}
 	k.prog = k.funcs[f]
 	info := describeKernel(f)
@@ -303,57 +303,6 @@ func (m *module) decode(ctx context.Context, f *ptx.Function) (*kernel, error) {
 		}
 	}
 	return k, nil
-}
-
-// reachable lists a function and all it names, itself first.
-func (m *module) reachable(f *ptx.Function) []*ptx.Function {
-	list := []*ptx.Function{f}
-	seen := map[*ptx.Function]bool{f: true}
-	visit := func(o *ptx.Operand) {
-		for _, g := range m.named(o) {
-			if g.Body != nil && !seen[g] {
-				seen[g] = true
-				list = append(list, g)
-			}
-		}
-	}
-	for todo := list; len(todo) > 0; {
-		before := len(list)
-		for _, g := range todo {
-			for _, in := range g.Code {
-				for j := range in.Operands {
-					visit(&in.Operands[j])
-				}
-			}
-		}
-		todo = list[before:]
-	}
-	return list
-}
-
-// named is the functions an operand names.
-func (m *module) named(o *ptx.Operand) []*ptx.Function {
-	var list []*ptx.Function
-	switch d := o.Decl().(type) {
-	case *ptx.Function:
-		list = append(list, m.definition(d))
-	case *ptx.TargetList:
-		for i := range d.Names {
-			list = append(list, m.named(&d.Names[i])...)
-		}
-	}
-	for i := range o.Elems() {
-		list = append(list, m.named(&o.Elems()[i])...)
-	}
-	return list
-}
-
-// definition is a function's declaration that has a body, if there is one.
-func (m *module) definition(f *ptx.Function) *ptx.Function {
-	if d, ok := m.funcs[f.Name]; ok {
-		return d
-	}
-	return f
 }
 
 // layoutShared places the shared variables that the functions use.

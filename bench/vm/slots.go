@@ -191,7 +191,7 @@ func (d *decoder) keepLive(g *graph, live *liveness, slot, start []int32, b int3
 // reconvergence finds where the lanes of each branch meet again and marks
 // those labels (by target 1). A place that only one branch leads to is none.
 func (d *decoder) reconvergence(g *graph) {
-	idom := g.postDominators()
+	idom := g.postDominators(d.insts)
 	for b := range g.blocks {
 		last := d.insts[g.blocks[b].end-1]
 		if last.flow != flowBranch || len(g.blocks[b].succ) < 2 || idom[b] < 0 {

@@ -347,17 +347,27 @@ func (w *warp) exitLanes(lanes uint32) {
 	w.cta.exited()
 }
 
-// release lets lanes that wait for others at a join go on alone, where those
-// others make no progress; false if none waits.
+// release lets lanes that wait for others at a join or behind a call go on
+// alone, where those others make no progress; false if none waits.
 func (w *warp) release() bool {
+	if w.mask != 0 && w.releaseFrom(w.join) {
+		return true
+	}
 	for i := range w.paths {
-		for j := w.paths[i].join; j != nil; j = j.parent {
-			if j.arrived != 0 && !j.call {
-				w.paths = append(w.paths, path{pc: j.pc, mask: j.arrived, fr: j.fr, join: j.parent})
-				j.want &^= j.arrived
-				j.arrived = 0
-				return true
-			}
+		if w.releaseFrom(w.paths[i].join) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *warp) releaseFrom(j *join) bool {
+	for ; j != nil; j = j.parent {
+		if j.arrived != 0 {
+			w.paths = append(w.paths, path{pc: j.pc, mask: j.arrived, fr: j.fr, join: j.parent})
+			j.want &^= j.arrived
+			j.arrived = 0
+			return true
 		}
 	}
 	return false
