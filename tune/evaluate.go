@@ -39,6 +39,7 @@ type finding struct {
 // fastest first.
 func (s *session) evaluate(ctx context.Context, ranked []candidate) ([]finding, error) {
 	queue := s.choose(ranked, s.Configs)
+	printed := map[string]string{} // source by configuration
 	s.phase(Compile, min(s.Configs, len(queue)))
 	var found []finding
 	for enough := 0; enough < s.Configs && len(queue) > 0; {
@@ -47,9 +48,12 @@ func (s *session) evaluate(ctx context.Context, ranked []candidate) ([]finding, 
 		got := make([]*finding, len(batch))
 		counts := make([]bool, len(batch))
 		err := s.parallel(ctx, len(batch), func(ctx context.Context, i int) (err error) {
-			got[i], counts[i], err = s.one(ctx, batch[i])
+			got[i], counts[i], err = s.one(ctx, &batch[i])
 			return err
 		})
+		for _, c := range batch {
+			printed[c.config.String()] = c.source
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -62,6 +66,7 @@ func (s *session) evaluate(ctx context.Context, ranked []candidate) ([]finding, 
 			}
 		}
 	}
+	s.keepPrinted(ranked, printed)
 	slices.SortStableFunc(found, func(a, b finding) int {
 		return cmp.Or(cmp.Compare(a.eval.TimeUS, b.eval.TimeUS), cmp.Compare(a.index, b.index))
 	})
@@ -71,7 +76,7 @@ func (s *session) evaluate(ctx context.Context, ranked []candidate) ([]finding, 
 // one evaluates a candidate, or takes what the store knows; nil if it came to nothing.
 // counts tells whether it is one of the configurations asked for: one that has a cubin,
 // or without a compiler a time.
-func (s *session) one(ctx context.Context, c candidate) (f *finding, counts bool, err error) {
+func (s *session) one(ctx context.Context, c *candidate) (f *finding, counts bool, err error) {
 	e, wrong, err := s.known(ctx, c)
 	if err != nil {
 		return nil, false, err
@@ -104,17 +109,24 @@ func (s *session) one(ctx context.Context, c candidate) (f *finding, counts bool
 // known looks a candidate up in the store, and evaluates and records it if it is not
 // there. One that a check found wrong before comes with its time, which the store does
 // not keep then, and beside it the store's evaluation that says what is wrong.
-func (s *session) known(ctx context.Context, c candidate) (e, wrong store.Evaluation, err error) {
+func (s *session) known(ctx context.Context, c *candidate) (e, wrong store.Evaluation, err error) {
+	if c.source != "" { // no need to lower it
+		old, found, err := s.Store.Lookup(s.run.Key(c.source, c.config.String()))
+		if err != nil || found && s.reusable(&old) {
+			return old, wrong, err
+		}
+	}
 	p, src, err := s.print(c.config)
 	if err != nil {
 		return e, wrong, err
 	}
+	c.source = src.hash
 	key := s.run.Key(src.hash, c.config.String())
 	old, found, err := s.Store.Lookup(key)
 	if err != nil {
 		return e, wrong, err
 	}
-	if found && s.believable(&old) && old.Outcome != store.Correctness && old.Outcome != store.Runtime {
+	if found && s.reusable(&old) {
 		return old, wrong, nil
 	}
 	e, err = s.fresh(ctx, c.config, p, src)
@@ -126,6 +138,26 @@ func (s *session) known(ctx context.Context, c candidate) (e, wrong store.Evalua
 		return e, old, nil
 	}
 	return e, wrong, s.Store.Record(e)
+}
+
+// reusable tells whether a stored evaluation says all that a run needs.
+func (s *session) reusable(e *store.Evaluation) bool {
+	return e.Outcome != store.Correctness && e.Outcome != store.Runtime && s.believable(e)
+}
+
+// keepPrinted keeps the ranking with the sources that were printed, if that is more
+// than was kept before.
+func (s *session) keepPrinted(ranked []candidate, printed map[string]string) {
+	news := !s.restored
+	for i := range ranked {
+		c := &ranked[i]
+		if source := printed[c.config.String()]; source != "" && source != c.source {
+			c.source, news = source, true
+		}
+	}
+	if news {
+		s.keep(ranked)
+	}
 }
 
 // believable tells whether a stored time can be: nothing takes less than the least by

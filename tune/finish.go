@@ -27,7 +27,7 @@ func (s *session) finish(ctx context.Context, found, top []finding) (*Result, er
 	for _, f := range r.Failures {
 		r.Failed += f.Count
 	}
-	lib, err := library(s.Family.Name, r.Problem, s.GPU)
+	lib, err := LibraryTime(s.Problem, s.GPU)
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,9 @@ type candidate struct {
 	index  int     // in the order of enumeration
 	us     float64 // with registers estimated; 0 if it cannot be
 	err    error   // why
+
+	source  string // digest of what is compiled, once it was printed
+	program string // digest of the tile program of one with an err
 }
 
 // candidates enumerates the space, or an even sample of it with a seeded place in each
@@ -65,7 +68,35 @@ func (s *session) candidates() []candidate {
 func (s *session) rank(ctx context.Context) ([]candidate, error) {
 	all := s.candidates()
 	s.phase(Rank, len(all))
-	err := s.parallel(ctx, len(all), func(ctx context.Context, i int) error {
+	s.restored = s.restore(all)
+	if !s.restored {
+		if err := s.estimate(ctx, all); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(all, func(a, b candidate) int {
+		if (a.err == nil) != (b.err == nil) {
+			if a.err == nil {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(a.us, b.us), cmp.Compare(a.index, b.index))
+	})
+	for i := range all {
+		if c := &all[i]; c.err != nil {
+			s.Log.Debug("not estimated", "config", c.config.String(), "error", c.err)
+			if err := s.recordFailed(c); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
+}
+
+// estimate lowers every candidate and predicts its time without its registers.
+func (s *session) estimate(ctx context.Context, all []candidate) error {
+	return s.parallel(ctx, len(all), func(ctx context.Context, i int) error {
 		c := &all[i]
 		p, err := s.lower(c.config)
 		if err == nil {
@@ -78,45 +109,29 @@ func (s *session) rank(ctx context.Context) ([]candidate, error) {
 		s.step(nil)
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	slices.SortStableFunc(all, func(a, b candidate) int {
-		if (a.err == nil) != (b.err == nil) {
-			if a.err == nil {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Or(cmp.Compare(a.us, b.us), cmp.Compare(a.index, b.index))
-	})
-	for _, c := range all {
-		if c.err != nil {
-			s.Log.Debug("not estimated", "config", c.config.String(), "error", c.err)
-			if err := s.recordFailed(c); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return all, nil
 }
 
 // recordFailed records a configuration that could not even be estimated, once.
-func (s *session) recordFailed(c candidate) error {
-	outcome := store.Compile
-	if errors.Is(c.err, codegen.ErrResources) {
-		outcome = store.Resources
-	}
-	prog, err := s.Problem.Program(c.config)
-	hash := ""
-	if err == nil {
-		hash = fmt.Sprintf("%x", prog.Hash())
+func (s *session) recordFailed(c *candidate) error {
+	outcome := outcomeOf(c.err)
+	if c.program == "" {
+		if prog, err := s.Problem.Program(c.config); err == nil {
+			c.program = fmt.Sprintf("%x", prog.Hash())
+		}
 	}
 	s.fail(outcome)
 	return s.recordOnce(store.Evaluation{
-		Key: s.run.Key(hash, c.config.String()), Program: hash, Config: c.config.String(),
+		Key: s.run.Key(c.program, c.config.String()), Program: c.program, Config: c.config.String(),
 		Outcome: outcome, Error: c.err.Error(),
 	})
+}
+
+// outcomeOf is how a configuration that cannot be lowered ends.
+func outcomeOf(err error) store.Outcome {
+	if errors.Is(err, codegen.ErrResources) {
+		return store.Resources
+	}
+	return store.Compile
 }
 
 // choose puts n candidates first that are worth compiling: the default, three quarters

@@ -7,7 +7,6 @@ import (
 	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/kernels/space"
 	"github.com/kgen-dev/kgen/roofline"
-	"github.com/kgen-dev/kgen/roofline/measured"
 	"github.com/kgen-dev/kgen/tune/store"
 )
 
@@ -28,14 +27,14 @@ type Result struct {
 	// LibraryUS is what the fastest library in the measured tables takes for exactly
 	// this problem, in microseconds; null where the tables lack it.
 	LibraryUS *float64  `json:"library_us"`
+	Library   *Library  `json:"library"` // behind LibraryUS: whose, and that it was measured
 	Artifacts Artifacts `json:"artifacts"`
 
-	Library   *measured.Time `json:"-"` // behind LibraryUS, with its note
-	Removed   space.Counts   `json:"-"` // which constraint removed how many
-	Failures  []Failures     `json:"-"` // behind Failed
-	Dropped   Dropped        `json:"-"` // of Failed, those that are among Compiled
-	Toolchain string         `json:"-"` // what compiled, or why nothing did
-	Notes     []string       `json:"-"` // what a reader must know, a sentence each
+	Removed   space.Counts `json:"-"` // which constraint removed how many
+	Failures  []Failures   `json:"-"` // behind Failed
+	Dropped   Dropped      `json:"-"` // of Failed, those that are among Compiled
+	Toolchain string       `json:"-"` // what compiled, or why nothing did
+	Notes     []string     `json:"-"` // what a reader must know, a sentence each
 }
 
 // Wrong is a configuration whose program computes something else, or faults.

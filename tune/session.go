@@ -26,6 +26,7 @@ type session struct {
 	roofs    roofline.Roofs
 	leastUS  float64 // of the problem, by formula
 	result   Result
+	restored bool // the ranking is an earlier run's
 
 	mu       sync.Mutex // of the progress
 	progress Progress
@@ -36,7 +37,7 @@ type session struct {
 func newSession(ctx context.Context, o Options) (*session, error) {
 	o.fill()
 	s := &session{Options: o, failed: map[store.Outcome]int{}, roofs: roofline.DeviceRoofs(o.GPU), args: arguments(o.Problem)}
-	formula, err := roofline.Assess(s.roofs, formulaWork(o.Problem.Work()))
+	formula, err := roofline.Assess(s.roofs, FormulaWork(o.Problem.Work()))
 	if err != nil {
 		return nil, fmt.Errorf("%s on %s (%s): %w: %w", o.Family.Name, o.GPU.Name, o.GPU.ID, ErrNoRate, err)
 	}
@@ -105,8 +106,8 @@ func (s *session) lower(c space.Config) (*program, error) {
 	return &program{compiled, plan}, nil
 }
 
-// formulaWork is the least that any kernel does for a problem, in one launch.
-func formulaWork(w family.Work) roofline.Work {
+// FormulaWork is the least that any kernel does for a problem, in one launch.
+func FormulaWork(w family.Work) roofline.Work {
 	return roofline.Work{
 		Operations: []roofline.Operations{{Math: w.Math, Count: roofline.Formula(w.FLOPs)}},
 		HBMBytes:   roofline.Formula(w.Bytes), MUFU: roofline.Formula(w.Exp2), Launches: roofline.Formula(1),

@@ -36,6 +36,10 @@ type Options struct {
 	Command string // for the store's record of the run
 	Version string // of kgen, likewise
 
+	// Build identifies the code that runs, such as the digest of the program: what it
+	// would compute again in every run is kept in the cache under it. "" keeps nothing.
+	Build string
+
 	// Progress, if not nil, is called as the run goes on, by one goroutine at a time.
 	Progress func(Progress)
 	// Log gets what a person looking for a cause wants to know; nil: nothing.

@@ -2,6 +2,7 @@ package tune
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -101,6 +102,55 @@ func withoutPaths(t *testing.T, r *Result) string {
 	b, err := json.Marshal(c)
 	require.NoError(t, err)
 	return string(b)
+}
+
+// What a program learned of its configurations it need not learn again: the result is
+// the same, also where the store lost a part, and another program learns anew.
+func TestRankingIsKept(t *testing.T) {
+	dir := t.TempDir()
+	o := testOptions(t, dir)
+	c, err := cache.Open(filepath.Join(dir, "cache"))
+	require.NoError(t, err)
+	var log bytes.Buffer
+	o.Cache, o.Build, o.Top = c, "a build", 1
+	o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	lowered := 0
+	o.Problem = counting{o.Problem, &lowered}
+	o.Workers = 1
+	first := run(t, o)
+	all := lowered
+
+	lowered = 0
+	second := run(t, o)
+	require.Equal(t, withoutPaths(t, first), withoutPaths(t, second))
+	require.Less(t, lowered, 4, "of %d: what is written is lowered", all)
+	again, err := o.Store.Evaluations(2)
+	require.NoError(t, err)
+	require.Empty(t, again)
+
+	lowered = 0
+	other := o
+	other.Build = "another build"
+	third := run(t, other)
+	require.Equal(t, withoutPaths(t, first), withoutPaths(t, third))
+	require.Greater(t, lowered, all/2)
+
+	s, err := store.Open(filepath.Join(dir, "new.db"))
+	require.NoError(t, err)
+	t.Cleanup(func() { s.Close() })
+	o.Store = s
+	require.Equal(t, withoutPaths(t, first), withoutPaths(t, run(t, o)))
+}
+
+// counting counts the programs that are made.
+type counting struct {
+	family.Problem
+	n *int
+}
+
+func (c counting) Program(config space.Config) (*ir.Program, error) {
+	*c.n++
+	return c.Problem.Program(config)
 }
 
 // A stored time that nothing can reach, or that its terms do not add up to, is

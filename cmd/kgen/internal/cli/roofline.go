@@ -13,8 +13,8 @@ import (
 	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/roofline"
-	"github.com/kgen-dev/kgen/roofline/measured"
 	"github.com/kgen-dev/kgen/roofline/plot"
+	"github.com/kgen-dev/kgen/tune"
 )
 
 // rooflineReport is what kgen roofline --json prints.
@@ -29,14 +29,8 @@ type rooflineReport struct {
 	TFLOPS      float64              `json:"attainable_tflops"`
 	Intensities []roofline.Intensity `json:"intensities"`
 	Provenance  bench.Provenance     `json:"provenance"` // of the four above
-	Library     *libraryInfo         `json:"library"`    // null where the tables lack the problem
+	Library     *tune.Library        `json:"library"`    // null where the tables lack the problem
 	SVG         string               `json:"svg,omitempty"`
-}
-
-// libraryInfo is what a library reached for a problem.
-type libraryInfo struct {
-	measured.Time
-	Provenance bench.Provenance `json:"provenance"`
 }
 
 // workInfo is a problem's work; all of it is by formula.
@@ -76,11 +70,11 @@ and what a library reached where the measured tables have the problem.`,
 
 func (a *app) roofline(j *job, file string) error {
 	work := j.problem.Work()
-	assessment, err := roofline.Assess(roofline.DeviceRoofs(j.gpu), formulaWork(work))
+	assessment, err := roofline.Assess(roofline.DeviceRoofs(j.gpu), tune.FormulaWork(work))
 	if err != nil {
 		return usage(err)
 	}
-	library, err := libraryTime(j.problem, j.gpu)
+	library, err := tune.LibraryTime(j.problem, j.gpu)
 	if err != nil {
 		return err
 	}
@@ -89,9 +83,7 @@ func (a *app) roofline(j *job, file string) error {
 		Work: workInfo{work.Math, work.FLOPs, work.Bytes, work.Exp2, bench.Formula}, Floors: assessment.Floors, Limit: assessment.Binding.Unit, LeastUS: assessment.LeastUS(),
 		TFLOPS: assessment.AttainableTFLOPS(), Intensities: assessment.Intensities, Provenance: bench.Formula,
 	}
-	if library != nil {
-		r.Library = &libraryInfo{*library, bench.Measured}
-	}
+	r.Library = library
 	if file != "" {
 		svg, err := drawing(r, assessment)
 		if err != nil {
@@ -105,16 +97,6 @@ func (a *app) roofline(j *job, file string) error {
 		}
 	}
 	return a.printRoofline(j, r)
-}
-
-// formulaWork is a problem's work as the roofline takes it: one launch.
-func formulaWork(w family.Work) roofline.Work {
-	return roofline.Work{
-		Operations: []roofline.Operations{{Math: w.Math, Count: roofline.Formula(w.FLOPs)}},
-		HBMBytes:   roofline.Formula(w.Bytes),
-		MUFU:       roofline.Formula(w.Exp2),
-		Launches:   roofline.Formula(1),
-	}
 }
 
 // drawing is the roofline with the problem at its limit, as SVG.
@@ -157,11 +139,7 @@ func (a *app) printRoofline(j *job, r *rooflineReport) error {
 		return err
 	}
 	fmt.Fprintln(a.out)
-	var library *measured.Time
-	if r.Library != nil {
-		library = &r.Library.Time
-	}
-	a.printLibrary(library)
+	a.printLibrary(r.Library)
 	if r.SVG != "" {
 		fmt.Fprintf(a.out, "drawing   %s\n", r.SVG)
 	}
@@ -169,10 +147,10 @@ func (a *app) printRoofline(j *job, r *rooflineReport) error {
 }
 
 // printLibrary says what a library reached, if the tables have the problem.
-func (a *app) printLibrary(t *measured.Time) {
+func (a *app) printLibrary(t *tune.Library) {
 	if t == nil {
 		fmt.Fprintln(a.out, "library   no measurement of this problem on this GPU is in the tables")
 		return
 	}
-	fmt.Fprintf(a.out, "library   %s, %s\n", t, bench.Measured)
+	fmt.Fprintf(a.out, "library   %s, %s\n", t.Time, t.Provenance)
 }

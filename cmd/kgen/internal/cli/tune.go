@@ -89,7 +89,7 @@ func (a *app) tune(ctx context.Context, j *job, f *tuneFlags) error {
 		Family: j.family, Problem: j.problem, GPU: j.gpu,
 		Toolchain: tune.FindToolchain(), Cache: a.openCache(), Store: s, Dir: dir,
 		Seed: f.seed, Configs: f.budget,
-		Command: strings.Join(os.Args, " "), Version: readBuildInfo().Version,
+		Command: strings.Join(os.Args, " "), Version: readBuildInfo().Version, Build: buildDigest(),
 		Progress: p.show, Log: p.log,
 	})
 	p.done()

@@ -36,7 +36,7 @@ func tuned() *tune.Result {
 				Limit: roofline.Shared, Registers: 96, SharedBytes: 32768, SpillBytes: 8, CTAsPerSM: 5, Provenance: bench.Predicted, Fault: "not checked",
 			},
 		},
-		LibraryUS: &us, Library: &measured.Time{US: us, Framework: "vLLM", Version: "0.14.0", Type: "float16"},
+		LibraryUS: &us, Library: &tune.Library{Time: measured.Time{US: us, Framework: "vLLM", Version: "0.14.0", Type: "float16"}, Provenance: bench.Measured},
 		Notes:     []string{"mma.sync serves."},
 		Artifacts: tune.Artifacts{CUDA: "/a/best.cu", PTX: "/a/best.ptx", Cubin: "/a/best.cubin", Roofline: "/a/roofline.svg", Store: "/s/tune.db"},
 	}
@@ -113,7 +113,7 @@ func TestPrintTuningJSON(t *testing.T) {
 		}
 		return names
 	}
-	require.ElementsMatch(t, []string{"kernel", "gpu", "problem", "space", "compiled", "failed", "best", "library_us", "artifacts"}, keys(got))
+	require.ElementsMatch(t, []string{"kernel", "gpu", "problem", "space", "compiled", "failed", "best", "library_us", "library", "artifacts"}, keys(got))
 	require.ElementsMatch(t, []string{
 		"config", "time_us", "tflops", "score", "limit", "limits", "registers", "shared_bytes", "spill_bytes", "ctas_per_sm", "verified", "provenance", "terms",
 	}, keys(got["best"].([]any)[0]))
