@@ -85,7 +85,7 @@ func (d *decoder) cp() {
 	case d.has("wait_group"):
 		ops := d.operands(1, 1)
 		in := d.new(kindMasked)
-		in.imm = uint64(d.integer(&ops[0]))
+		in.imm = d.pendingGroups(&ops[0])
 		in.fn[modeFull] = waitGroup
 		d.emit(in)
 	case d.has("mbarrier"):

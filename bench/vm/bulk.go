@@ -69,7 +69,7 @@ func (d *decoder) bulk() {
 		read := d.has("read")
 		ops := d.operands(1, 1)
 		in := d.new(kindMasked)
-		in.imm = uint64(d.integer(&ops[0]))
+		in.imm = d.pendingGroups(&ops[0])
 		in.fn[modeFull] = func(w *warp, in *inst) { w.bulkWait(int(in.imm), read) }
 		d.emit(in)
 		return

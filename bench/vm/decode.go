@@ -424,6 +424,15 @@ func (d *decoder) integer(o *ptx.Operand) int64 {
 	return int64(o.Value)
 }
 
+// pendingGroups is how many groups a wait leaves in flight.
+func (d *decoder) pendingGroups(o *ptx.Operand) uint64 {
+	n := d.integer(o)
+	if n < 0 || n > math.MaxInt32 {
+		d.refuse("%d groups: want 0 to %d", n, math.MaxInt32)
+	}
+	return uint64(n)
+}
+
 // immediate is a constant operand's bits as a value of a type.
 func (d *decoder) immediate(o *ptx.Operand, t ptx.Type) uint64 {
 	v := o.Value

@@ -2,6 +2,7 @@ package vm_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,8 +16,9 @@ import (
 	"github.com/kgen-dev/kgen/bench/vm"
 )
 
-// FuzzPTX runs whatever loads: damaged programs must not panic, hang or use
-// much memory.
+// FuzzPTX damages programs by a seed, 0 leaves them as they are, and runs
+// whatever loads, in ways that follow from the seed too: nothing may panic,
+// hang or use much memory.
 func FuzzPTX(f *testing.F) {
 	files, err := filepath.Glob(filepath.Join(foreign, "*", "kernel.ptx"))
 	if err != nil || len(files) == 0 {
@@ -27,12 +29,24 @@ func FuzzPTX(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(src)
+		f.Add(src, uint64(0))
+		f.Add(src, uint64(1))
 	}
 	for _, m := range misdeeds {
-		f.Add([]byte(m.prepare(false).text(2)))
+		f.Add([]byte(m.prepare(false).text(2)), uint64(2))
 	}
-	f.Fuzz(func(t *testing.T, src []byte) { runAnything(t, src, vm.Options{}) })
+	all, err := vm.ParseChecks("all")
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, src []byte, seed uint64) {
+		opt := vm.Options{Seed: seed, Workers: 1 + int(seed%3)}
+		if seed != 0 {
+			src = damage(src, seed)
+		}
+		if seed&1 != 0 {
+			opt.Schedule, opt.Async, opt.Checks = vm.Shuffle, vm.Random, all
+		}
+		runAnything(t, src, opt)
+	})
 }
 
 // runAnything loads a module and launches each kernel once, small.
@@ -46,6 +60,7 @@ func runAnything(t *testing.T, src []byte, opt vm.Options) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	m, err := dev.Load(ctx, "fuzz.ptx", src)
+	requireNoBug(t, err)
 	if err != nil {
 		return
 	}
@@ -68,10 +83,20 @@ func runAnything(t *testing.T, src []byte, opt vm.Options) {
 			}
 			l.Args = append(l.Args, arg)
 		}
-		dev.Launch(ctx, m, k.Name, l)
+		_, err := dev.Launch(ctx, m, k.Name, l)
+		requireNoBug(t, err)
 	}
 	if ctx.Err() != nil {
 		t.Fatal("it did not end")
+	}
+}
+
+// requireNoBug refuses the errors that stand for a panic.
+func requireNoBug(t *testing.T, err error) {
+	t.Helper()
+	var bug *bench.InternalError
+	if errors.As(err, &bug) {
+		t.Fatalf("%v\n%s", bug, bug.Stack)
 	}
 }
 
@@ -109,6 +134,9 @@ func TestGreedyPrograms(t *testing.T) {
 		{"constants", "registers and constants", small{regs: ".reg .b32 %x;", body: "mov.u32 %x, 0;" + many.String()}},
 		{"local memory", "local memory", small{body: ".local .b8 x[600000];"}},
 		{"shared memory", "bytes of shared memory", small{decls: ".shared .b8 x[600000];", regs: ".reg .b64 %x;", body: "mov.u64 %x, x;"}},
+		{"groups of copies", "cp.async.wait_group: -1 groups: want 0 to 2147483647", small{body: "cp.async.wait_group -1;"}},
+		{"groups of bulk copies", "cp.async.bulk.wait_group: -1 groups", small{target: "sm_90a", body: "cp.async.bulk.wait_group -1;"}},
+		{"groups of products", "wgmma.wait_group.sync.aligned: -1 groups", small{target: "sm_90a", body: "wgmma.wait_group.sync.aligned -1;"}},
 		{"global memory", "are in use", small{decls: ".global .b8 x[1000000000000];"}},
 	} {
 		_, _, err := c.p.try(t)

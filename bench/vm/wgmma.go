@@ -84,7 +84,7 @@ func (d *decoder) wgmma() {
 		d.aligned()
 		ops := d.operands(1, 1)
 		in := d.new(kindMasked)
-		in.imm = uint64(d.integer(&ops[0]))
+		in.imm = d.pendingGroups(&ops[0])
 		in.fn[modeFull] = func(w *warp, in *inst) { w.wgmmaWait(in) }
 		d.wgmmaWaits = append(d.wgmmaWaits, in)
 		d.emit(in)
