@@ -3,11 +3,16 @@ package numcheck
 import (
 	"fmt"
 	"math"
+
+	"github.com/kgen-dev/kgen/ir/num"
 )
 
 // Tolerance says when a value is right: |got - want| <= Absolute + Relative *
 // |want|. NaN is right where NaN is wanted, an infinity where the same
-// infinity is.
+// infinity is. Between an infinity and a finite number of the same sign and of
+// fewer than 64 bits the distance is that from where rounding gives an
+// infinity: a sum just below the end of the type's range may be rounded to
+// either, and which one says nothing about the kernel.
 type Tolerance struct {
 	Absolute float64 `json:"absolute"`
 	Relative float64 `json:"relative"`
@@ -30,10 +35,35 @@ func (t Tolerance) allows(got, want Value) bool {
 		return math.IsNaN(g) && math.IsNaN(w)
 	}
 	if math.IsInf(g, 0) || math.IsInf(w, 0) {
-		return g == w
+		over, ok := got.Type.overflow()
+		if g == w || !ok || math.Signbit(g) != math.Signbit(w) {
+			return g == w
+		}
+		g, w = cut(g, over), cut(w, over)
+		return math.Abs(g-w) <= t.Absolute+t.Relative*math.Abs(w)
 	}
 	return got.distance(want) <= t.Absolute+t.Relative*math.Abs(w)
 }
+
+// overflow is the magnitude from which a type's values are rounded to an
+// infinity; ok is false for a type without one, and for f64, which holds what
+// tolerances are computed in.
+func (t Type) overflow() (over float64, ok bool) {
+	switch t {
+	case F16:
+		return num.F16.Overflow(), true
+	case BF16:
+		return num.BF16.Overflow(), true
+	case F32:
+		return num.F32.Overflow(), true
+	case E5M2:
+		return num.E5M2.Overflow(), true
+	}
+	return 0, false
+}
+
+// cut takes an infinity to where rounding begins to give it.
+func cut(v, over float64) float64 { return max(-over, min(v, over)) }
 
 // Mismatch is an element that is not right.
 type Mismatch struct {

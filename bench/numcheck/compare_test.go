@@ -41,6 +41,36 @@ func TestCompareFloats(t *testing.T) {
 	require.Error(t, err)
 }
 
+// An infinity is as far from a finite number as the nearest one that rounds to it.
+func TestCompareAtTheEndOfATypesRange(t *testing.T) {
+	for _, tc := range []struct {
+		typ       Type
+		got, want uint64
+		tolerance float64
+		right     bool
+	}{
+		{F16, 0x7c00, 0x7bff, 16, true}, // 65504 is wanted, 65520 is infinite
+		{F16, 0x7c00, 0x7bff, 15, false},
+		{F16, 0x7bff, 0x7c00, 16, true},
+		{F16, 0x7bff, 0x7c00, 15, false},
+		{F16, 0xfc00, 0x7c00, 1e5, false},
+		{F16, 0xfc00, 0x7bff, 1e5, false},
+		{BF16, 0x7f80, 0x7f7f, 0x1p119, true},
+		{BF16, 0x7f80, 0x7f7f, 0x1p118, false},
+		{F32, 0x7f800000, 0x7f7fffff, 0x1p103, true},
+		{F32, 0x7f800000, 0x7f7fffff, 0x1p102, false},
+		{E5M2, 0x7c, 0x7b, 4096, true},
+		{E5M2, 0x7c, 0x7b, 4095, false},
+		{F64, 0x7ff0000000000000, 0x7fefffffffffffff, math.MaxFloat64, false},
+	} {
+		got := binary.LittleEndian.AppendUint64(nil, tc.got)[:tc.typ.Size()]
+		want := binary.LittleEndian.AppendUint64(nil, tc.want)[:tc.typ.Size()]
+		c, err := Compare(tc.typ, got, want, Tolerance{Absolute: tc.tolerance}, 1)
+		require.NoError(t, err)
+		require.Equal(t, tc.right, c.Mismatches == 0, "%+v", tc)
+	}
+}
+
 func TestCompareNaNBits(t *testing.T) {
 	got := binary.LittleEndian.AppendUint32(nil, 0x7fc00001)
 	want := binary.LittleEndian.AppendUint32(nil, 0xffffffff)

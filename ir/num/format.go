@@ -100,6 +100,14 @@ func (t *traits) top() uint32 {
 // Max returns the largest finite value.
 func (f Format) Max() float64 { return f.Decode(table[f].top() << table[f].low) }
 
+// Overflow returns the magnitude halfway from the largest finite value to where the next
+// one would be: what is nearer to zero never rounds to nearest beyond the largest, what is
+// farther always does.
+func (f Format) Overflow() float64 {
+	most := f.Max()
+	return most + f.ULP(most)/2
+}
+
 // MinNormal returns the smallest positive value with a full mantissa.
 func (f Format) MinNormal() float64 { return math.Ldexp(1, 1-table[f].bias()) }
 

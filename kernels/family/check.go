@@ -6,30 +6,18 @@ import (
 	"slices"
 
 	"github.com/kgen-dev/kgen/ir"
+	"github.com/kgen-dev/kgen/ir/num"
 )
 
 // UnitRoundoff returns the largest relative error of rounding to a type, half an ulp of
 // 1: 2^-11 for f16, 2^-8 for bf16, 2^-24 for f32.
-func UnitRoundoff(e ir.Elem) float64 {
-	switch e {
-	case ir.F16:
-		return 0x1p-11
-	case ir.BF16:
-		return 0x1p-8
-	}
-	return 0x1p-24
-}
+func UnitRoundoff(e ir.Elem) float64 { return format(e).Epsilon() / 2 }
 
 // Tiny returns half the smallest number of a type above zero, the largest error of
 // rounding where the type underflows.
 func Tiny(e ir.Elem) float64 {
-	switch e {
-	case ir.F16:
-		return 0x1p-25
-	case ir.BF16:
-		return 0x1p-134
-	}
-	return 0x1p-150
+	f := format(e)
+	return f.MinNormal() * f.Epsilon() / 2
 }
 
 // Rounded returns the tolerance of a value once it is rounded to e, from its tolerance
@@ -47,7 +35,7 @@ func (t *Tensor) Check(r Region, e Expected) error {
 	}
 	bad, first := 0, -1
 	for i, x := range got {
-		if !close(x, e.Want[i], e.Tol[i]) {
+		if !Right(t.Elem, x, e.Want[i], e.Tol[i]) {
 			if bad++; first < 0 {
 				first = i
 			}
@@ -60,12 +48,39 @@ func (t *Tensor) Check(r Region, e Expected) error {
 		t.Name, r.index(first), got[first], e.Want[first], e.Tol[first], bad, len(got), r.Lo, r.Hi)
 }
 
-func close(got, want, tol float64) bool {
+// Right tells whether got, a value of type e, is what a result within tol of want may
+// become. Where want is near the end of the type's range, that is its largest finite
+// value or, in a type that does not saturate, an infinity.
+func Right(e ir.Elem, got, want, tol float64) bool {
 	if math.IsInf(want, 0) {
 		return got == want
 	}
+	f := format(e)
+	if saturates(e) {
+		want = max(-f.Max(), min(want, f.Max()))
+	} else if math.IsInf(got, 0) {
+		return math.Signbit(got) == math.Signbit(want) && math.Abs(want)+tol >= f.Overflow()
+	}
 	return math.Abs(got-want) <= tol // false for NaN
 }
+
+// format returns the format of a floating-point type.
+func format(e ir.Elem) num.Format {
+	switch e {
+	case ir.F16:
+		return num.F16
+	case ir.BF16:
+		return num.BF16
+	case ir.E4M3:
+		return num.E4M3
+	case ir.E5M2:
+		return num.E5M2
+	}
+	return num.F32
+}
+
+// saturates tells whether casts to a type stop at its largest finite value.
+func saturates(e ir.Elem) bool { return e == ir.E4M3 || e == ir.E5M2 }
 
 // index returns the coordinates of a region's i-th element.
 func (r Region) index(i int) []int {

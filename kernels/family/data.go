@@ -129,7 +129,11 @@ func (t *Tensor) Row(dst []float64, offset int) {
 
 // Region reads a region in row-major order.
 func (t *Tensor) Region(r Region) []float64 {
-	var out []float64
+	n := 1
+	for d := range r.Lo {
+		n *= r.Hi[d] - r.Lo[d]
+	}
+	out := make([]float64, 0, n)
 	t.walk(r.Lo, r.Hi, func(offset int) { out = append(out, t.decode(offset)) })
 	return out
 }

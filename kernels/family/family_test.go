@@ -95,6 +95,37 @@ func TestCheckDescribesTheFirstWrongElement(t *testing.T) {
 	require.Error(t, poison.Check(poison.Whole(), family.Expected{Want: []float64{0, 0}, Tol: []float64{1, math.Inf(1)}}))
 }
 
+// What a type cannot hold becomes an infinity, or its largest value where casts saturate;
+// within the tolerance of the boundary both sides of it are right.
+func TestCheckAtTheEndOfATypesRange(t *testing.T) {
+	inf := math.Inf(1)
+	for _, tt := range []struct {
+		e              ir.Elem
+		got, want, tol float64
+		ok             bool
+	}{
+		{ir.F16, inf, 7e4, 70, true},
+		{ir.F16, 65504, 7e4, 70, false},
+		{ir.F16, -inf, 7e4, 70, false},
+		{ir.F16, -inf, -7e4, 70, true},
+		{ir.F16, inf, 65500, 32, true},
+		{ir.F16, 65504, 65530, 32, true},
+		{ir.F16, inf, 65500, 19, false},
+		{ir.F16, inf, 1, 1, false},
+		{ir.F16, inf, inf, 0, true},
+		{ir.F16, 65504, inf, 1e9, false},
+		{ir.BF16, inf, 4e38, 1e36, true},
+		{ir.BF16, inf, 3e38, 1e36, false},
+		{ir.F32, inf, 1e39, 1e30, true},
+		{ir.F32, inf, 3e38, 1e30, false},
+		{ir.E4M3, 448, 500, 40, true},
+		{ir.E4M3, -448, -1e9, 40, true},
+		{ir.E4M3, 416, 500, 20, false},
+	} {
+		require.Equal(t, tt.ok, family.Right(tt.e, tt.got, tt.want, tt.tol), "%+v", tt)
+	}
+}
+
 func TestPoints(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	points := family.Points(r, 7, 5, 3)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/ir"
 )
 
 // Kind is the type of a flag.
@@ -15,8 +16,8 @@ type Kind int
 
 // The kinds of flags.
 const (
-	Int Kind = iota
-	Float
+	Int   Kind = iota
+	Float      // of the range of f32, in which kernels take it
 	Bool
 	Choice
 )
@@ -40,8 +41,8 @@ type Option struct {
 	Since target.CC // first compute capability that has it; zero if all do
 }
 
-// MaxSize is the largest size of a dimension: sizes are 32-bit numbers.
-const MaxSize = math.MaxInt32
+// MaxSize is the largest size of a dimension.
+const MaxSize = ir.MaxDim
 
 // Size returns a flag for a size from 1 to MaxSize.
 func Size(name string, def int, doc string) Flag {
@@ -167,7 +168,7 @@ func (f Flag) check(text string, gpu *target.GPU) (string, error) {
 		return strconv.FormatInt(n, 10), nil
 	case Float:
 		x, err := strconv.ParseFloat(text, 64)
-		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+		if err != nil || math.IsNaN(x) || math.IsInf(float64(float32(x)), 0) {
 			return "", fmt.Errorf("--%s %s: want %s", f.Name, text, f.Range())
 		}
 		return strconv.FormatFloat(x, 'g', -1, 64), nil
@@ -193,7 +194,7 @@ func (f Flag) check(text string, gpu *target.GPU) (string, error) {
 func (f Flag) Range() string {
 	switch {
 	case f.Kind == Float:
-		return "a finite number"
+		return "a number from -3.4028e38 to 3.4028e38, the range of f32"
 	case f.Kind == Bool:
 		return "true or false"
 	case f.Kind == Choice:

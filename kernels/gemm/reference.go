@@ -22,33 +22,46 @@ func (p *Problem) Expect(d family.Data, r family.Region) (family.Expected, error
 	if r.Out != "c" {
 		return family.Expected{}, fmt.Errorf("gemm has no output %q: want c", r.Out)
 	}
-	a := p.vectors(d["a"], r.Lo[0], r.Hi[0], p.transposedA())
-	b := p.vectors(d["b"], r.Lo[1], r.Hi[1], !p.transposedB())
-	var e family.Expected
-	for i, x := range a {
-		for j, y := range b {
-			sum, s := dot(x, y)
-			want, tol := p.end(d, r.Lo[0]+i, r.Lo[1]+j, sum, float64(p.K)*0x1p-23*s)
-			e.Want = append(e.Want, want)
-			e.Tol = append(e.Tol, tol)
+	rows, cols := r.Hi[0]-r.Lo[0], r.Hi[1]-r.Lo[1]
+	e := family.Expected{Want: make([]float64, 0, rows*cols), Tol: make([]float64, 0, rows*cols)}
+	sums := make([]dot, rows*cols)
+	for k := 0; k < p.K; k += stretch {
+		end := min(p.K, k+stretch)
+		a := p.vectors(d["a"], r.Lo[0], r.Hi[0], k, end, p.transposedA())
+		b := p.vectors(d["b"], r.Lo[1], r.Hi[1], k, end, !p.transposedB())
+		for i, x := range a {
+			for j, y := range b {
+				sums[i*cols+j].add(x, y)
+			}
 		}
+	}
+	for n := range sums {
+		sum, s := sums[n].value()
+		want, tol := p.end(d, r.Lo[0]+n/cols, r.Lo[1]+n%cols, sum, float64(p.K)*0x1p-23*s)
+		e.Want = append(e.Want, want)
+		e.Tol = append(e.Tol, tol)
 	}
 	return e, nil
 }
 
-// vectors reads the vectors along K, lo to hi: rows of a matrix, or columns (across).
-func (p *Problem) vectors(t *family.Tensor, lo, hi int, across bool) [][]float64 {
+// stretch is how much of K is held as float64 at a time, which bounds the memory that a
+// long K takes; it is even.
+const stretch = 1 << 13
+
+// vectors reads stretches, from to end, of the vectors along K, lo to hi: rows of a
+// matrix, or columns (across).
+func (p *Problem) vectors(t *family.Tensor, lo, hi, from, end int, across bool) [][]float64 {
 	out := make([][]float64, hi-lo)
 	for i := range out {
-		out[i] = make([]float64, p.K)
+		out[i] = make([]float64, end-from)
 		if !across {
-			t.Row(out[i], t.Offset(lo+i, 0))
+			t.Row(out[i], t.Offset(lo+i, from))
 		}
 	}
 	if across {
 		row := make([]float64, hi-lo)
-		for k := range p.K {
-			t.Row(row, t.Offset(k, lo))
+		for k := range end - from {
+			t.Row(row, t.Offset(from+k, lo))
 			for i, x := range row {
 				out[i][k] = x
 			}
@@ -64,24 +77,32 @@ func (p *Problem) vectors(t *family.Tensor, lo, hi int, across bool) [][]float64
 	return out
 }
 
-// dot returns the sum of products and the root of the sum of their squares. Two chains
-// of additions keep the processor busy.
-func dot(x, y []float64) (sum, root float64) {
-	var sum0, sum1, square0, square1 float64
+// dot is a sum of products and the sum of their squares. Two chains of additions keep
+// the processor busy.
+type dot struct{ sum0, sum1, square0, square1 float64 }
+
+// add takes in the products of two vectors. Only the last may have an odd length.
+func (d *dot) add(x, y []float64) {
+	s := *d
 	y = y[:len(x)]
 	for k := 0; k+1 < len(x); k += 2 {
 		t, u := x[k]*y[k], x[k+1]*y[k+1]
-		sum0 += t
-		sum1 += u
-		square0 += t * t
-		square1 += u * u
+		s.sum0 += t
+		s.sum1 += u
+		s.square0 += t * t
+		s.square1 += u * u
 	}
 	if n := len(x); n%2 == 1 {
 		t := x[n-1] * y[n-1]
-		sum0 += t
-		square0 += t * t
+		s.sum0 += t
+		s.square0 += t * t
 	}
-	return sum0 + sum1, math.Sqrt(square0 + square1)
+	*d = s
+}
+
+// value returns the sum and the root of the sum of squares.
+func (d *dot) value() (sum, root float64) {
+	return d.sum0 + d.sum1, math.Sqrt(d.square0 + d.square1)
 }
 
 // end applies the epilogue to one sum.

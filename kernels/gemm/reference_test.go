@@ -25,7 +25,7 @@ func whole(p *Problem) family.Region {
 // once with the sum cut off to 24 bits, the way a tensor core's adder loses bits. Terms
 // from skip to skip+dropped are left out.
 func product(p *Problem, d family.Data, i, j int, tensor bool, skip, dropped int) float64 {
-	a, b := p.vectors(d["a"], i, i+1, p.transposedA())[0], p.vectors(d["b"], j, j+1, !p.transposedB())[0]
+	a, b := p.vectors(d["a"], i, i+1, 0, p.K, p.transposedA())[0], p.vectors(d["b"], j, j+1, 0, p.K, !p.transposedB())[0]
 	var acc float64
 	for k := 0; k < p.K; k += 8 {
 		sum := acc

@@ -181,6 +181,8 @@ func (p *Problem) Expect(d family.Data, r family.Region) (family.Expected, error
 	if r.Out != "y" {
 		return e, fmt.Errorf("softmax has no output %q: want y", r.Out)
 	}
+	n := (r.Hi[0] - r.Lo[0]) * (r.Hi[1] - r.Lo[1])
+	e.Want, e.Tol = make([]float64, 0, n), make([]float64, 0, n)
 	x := make([]float64, p.Cols)
 	for i := r.Lo[0]; i < r.Hi[0]; i++ {
 		d["x"].Row(x, d["x"].Offset(i, 0))

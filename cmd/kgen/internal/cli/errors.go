@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -145,10 +146,28 @@ func positional(names ...string) cobra.PositionalArgs {
 		case len(args) < least:
 			return usagef("%s: missing %s", c.CommandPath(), names[len(args)])
 		case most >= 0 && len(args) > most && most == 0:
-			return usagef("%s: unexpected argument %q: it takes none", c.CommandPath(), args[most])
+			return usagef("%s: unexpected argument %q: it takes none%s", c.CommandPath(), args[most], switchHint(c, args[most]))
 		case most >= 0 && len(args) > most:
 			return usagef("%s: unexpected argument %q after %s", c.CommandPath(), args[most], names[most-1])
 		}
 		return nil
 	}
+}
+
+// switchHint says how a switch is set for a word that was meant for one: pflag
+// takes --causal false as --causal and a word.
+func switchHint(c *cobra.Command, word string) string {
+	if _, err := strconv.ParseBool(word); err != nil {
+		return ""
+	}
+	var set []string
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if f.Value.Type() == "bool" {
+			set = append(set, "--"+f.Name+"="+word)
+		}
+	})
+	if len(set) == 0 {
+		return ""
+	}
+	return "; a switch takes its value with =, such as " + orList(set)
 }
