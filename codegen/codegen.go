@@ -54,6 +54,9 @@ type Kernel struct {
 	SharedBytes int // dynamic shared memory; 0 when it is static
 	Space       []ir.Expr
 	Assume      []Assumption
+	// Bounds are what a launch must check beside: each, over the sizes and integer
+	// scalars by name, must be at most math.MaxInt32, so that no index leaves 32 bits.
+	Bounds []ir.Expr
 }
 
 // Assumption is something a launch must check of its arguments.
@@ -129,7 +132,7 @@ func (c *Compiled) kernel(k *ir.Kernel, gpu *target.GPU, o Options) error {
 	if most := gpu.Limits().SharedPerBlock; s.thread.Shared > most {
 		return fmt.Errorf("kernel %s: %d bytes of shared memory: %w: want at most %d", k.Name, s.thread.Shared, ErrResources, most)
 	}
-	out := Kernel{Name: k.Name, Params: s.params, Threads: s.thread.Threads}
+	out := Kernel{Name: k.Name, Params: s.params, Threads: s.thread.Threads, Bounds: s.bounds}
 	if s.thread.Dynamic {
 		out.SharedBytes = s.thread.Shared
 	}
@@ -155,6 +158,7 @@ type state struct {
 	machine *machine
 	thread  *simt.Kernel
 	params  []Param
+	bounds  []ir.Expr
 }
 
 // text is the kernel as it stands.

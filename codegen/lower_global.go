@@ -155,6 +155,9 @@ func (g *globalAccess) edges() {
 	}
 }
 
+// maxOffset bounds the constant part of an address, which instructions have 32 bits for.
+const maxOffset = 1 << 30
+
 // at is the address of register r: a value and an offset.
 func (g *globalAccess) at(r int) (*simt.Value, int) {
 	p, off := g.base, 0
@@ -170,7 +173,7 @@ func (g *globalAccess) at(r int) (*simt.Value, int) {
 			continue
 		}
 		n := c.At(axis)
-		if s := g.v.stride[d].known; s != 0 && s*int64(n*g.elem) < 1<<30 {
+		if s := g.v.stride[d].known; s > 0 && s <= maxOffset/int64(n*g.elem+1) && off+int(s)*n*g.elem <= maxOffset {
 			off += int(s) * n * g.elem
 			continue
 		}

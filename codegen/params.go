@@ -104,6 +104,10 @@ func (l *lowering) scalarParam(p Param, name string) *simt.Value {
 func (l *lowering) strideBytes(s stride, p Param) *simt.Value {
 	size := bytesOf(p.Elem)
 	if s.known != 0 {
+		if s.known > maxTileStride/int64(size) || s.known < 0 {
+			panic(failure{fmt.Errorf("kernel %s: an assumed stride of %d in a dimension that a tile spans: %w: want at most %d",
+				l.k.Name, s.known, ErrUnsupported, maxTileStride/int64(size))})
+		}
 		return l.b.Const32(int(s.known) * size)
 	}
 	wide := s.wide()
@@ -227,7 +231,7 @@ func (l *lowering) offset(v *view, indices []*ir.Value) *simt.Value {
 		}
 		s := v.stride[d]
 		switch {
-		case s.known != 0 && s.known*size < 1<<31:
+		case s.known > 0 && s.known <= maxTileStride/size:
 			p = l.b.MadWide(x, l.b.Const32(int(s.known*size)), p)
 		default:
 			p = l.b.Add(p, l.b.Mul(l.b.Sext(x, simt.I64), l.b.Mul(s.wide(), l.b.Const64(size))))
@@ -277,7 +281,8 @@ func (l *lowering) tileSpace() {
 // that blocks that run together share columns.
 func (l *lowering) grouped(id, rows, cols *simt.Value) (i, j *simt.Value) {
 	b := l.b
-	group := b.Const32(l.k.Order.Group)
+	// Of at most the rows there are, so that a group has no more blocks than the grid.
+	group := b.Min(rows, b.Const32(l.k.Order.Group))
 	width := b.Mul(group, cols)
 	first := b.Mul(b.DivU(id, width), group)
 	size := b.Min(b.Sub(rows, first), group)

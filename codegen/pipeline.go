@@ -13,6 +13,7 @@ var pipeline = append([]pass{
 	{"check", func(s *state) error { return check(s.kernel, s.machine) }},
 	{"stage", func(s *state) error { stage(s.kernel, s.machine); return nil }},
 	{"peel", func(s *state) error { peel(s.kernel); return nil }},
+	{"bounds", func(s *state) error { s.bounds = boundsOf(s.kernel); return nil }},
 	{"layouts", func(s *state) error { layouts(s.kernel, s.machine); return nil }},
 	{"lower", func(s *state) (err error) {
 		s.thread, s.params, err = lower(s.kernel, s.machine)
@@ -35,6 +36,8 @@ var order = []struct{ before, after, why string }{
 	{"check", "stage", "nothing after it expects what it refuses"},
 	{"stage", "peel", "a loop split before it is pipelined would drain its ring at the split"},
 	{"stage", "layouts", "a read of shared memory takes the layout its dot wants; a load would not"},
+	{"peel", "bounds", "indices that it computes must not wrap either"},
+	{"bounds", "lower", "which takes indices not to wrap"},
 	{"peel", "layouts", "masks that are proved away need no layout"},
 	{"layouts", "lower", "registers are numbered by layouts"},
 }

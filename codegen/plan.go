@@ -1,7 +1,9 @@
 package codegen
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"math"
 
 	"github.com/kgen-dev/kgen/ir"
@@ -60,8 +62,27 @@ const tensorMapBytes = 128
 // compute capabilities).
 const maxGrid = math.MaxInt32
 
-// Plan resolves sizes. It refuses arguments that break what the program assumes.
+// ErrArguments is in every error that says a program cannot be launched with given
+// arguments.
+var ErrArguments = errors.New("arguments refused")
+
+// refusal is an error of Plan.
+type refusal struct{ error }
+
+func (r refusal) Is(target error) bool { return target == ErrArguments }
+func (r refusal) Unwrap() error        { return r.error }
+
+// Plan resolves sizes. It refuses arguments that break what the program assumes; the
+// error is then an ErrArguments.
 func (c *Compiled) Plan(args []Argument) (*Plan, error) {
+	plan, err := c.plan(args)
+	if err != nil {
+		return nil, refusal{err}
+	}
+	return plan, nil
+}
+
+func (c *Compiled) plan(args []Argument) (*Plan, error) {
 	p := c.Program
 	if len(args) != len(p.Params) {
 		return nil, fmt.Errorf("program %s: %d arguments: want %d", p.Name, len(args), len(p.Params))
@@ -115,8 +136,8 @@ func bind(v *ir.Value, a Argument, sizes map[string]int64) error {
 	}
 	for d, dim := range v.Type.Dims {
 		n := a.Dims[d]
-		if n < 0 || n > math.MaxInt32 {
-			return fmt.Errorf("argument %s: size %d in dimension %d: want 0 to %d", v.Name, n, d, math.MaxInt32)
+		if n < 0 || n > ir.MaxDim {
+			return fmt.Errorf("argument %s: size %d in dimension %d: want 0 to %d", v.Name, n, d, ir.MaxDim)
 		}
 		if a.Strides[d] < 0 {
 			return fmt.Errorf("argument %s: stride %d in dimension %d: want 0 or more", v.Name, a.Strides[d], d)
@@ -173,6 +194,9 @@ func (c *Compiled) step(s ir.Step, all []Argument, names map[string]int) (PlanSt
 		}
 	}
 	if err := k.check(src, args); err != nil {
+		return out, err
+	}
+	if err := k.bounded(sizes); err != nil {
 		return out, err
 	}
 	env := func(name string) (int64, bool) { n, ok := sizes[name]; return n, ok }
@@ -236,6 +260,48 @@ func (p Param) tensorMap(a Argument) *TensorMap {
 // dimension: addresses inside a tile are computed with 32-bit strides.
 const maxTileStride = math.MaxInt32
 
+// bounded holds sizes to what the kernel's indices have room for.
+func (k *Kernel) bounded(sizes map[string]int64) error {
+	for _, e := range k.Bounds {
+		if below(e, sizes) {
+			continue
+		}
+		// Which size to make smaller, and how much, with the others as they are.
+		var err error
+		e.Symbols(func(name string) {
+			if n := largest(e, name, sizes); err == nil && n > 0 {
+				err = fmt.Errorf("size %s = %d: want at most %d, as indices have 32 bits", name, sizes[name], n)
+			}
+		})
+		if err == nil {
+			err = fmt.Errorf("sizes too large for indices of 32 bits: want %s of at most %d", e, math.MaxInt32)
+		}
+		return err
+	}
+	return nil
+}
+
+// below tells whether a sum over sizes has 32 bits.
+func below(e ir.Expr, sizes map[string]int64) bool {
+	v, err := e.Eval(func(name string) (int64, bool) { n, ok := sizes[name]; return n, ok })
+	return err == nil && v <= math.MaxInt32
+}
+
+// largest is the largest value of a size under which a sum has 32 bits, -1 if none is.
+func largest(e ir.Expr, name string, sizes map[string]int64) int64 {
+	sizes = maps.Clone(sizes)
+	lo, hi := int64(-1), sizes[name] // below(lo), not below(hi)
+	for hi-lo > 1 {
+		sizes[name] = lo + (hi-lo)/2
+		if below(e, sizes) {
+			lo = sizes[name]
+		} else {
+			hi = sizes[name]
+		}
+	}
+	return lo
+}
+
 // check holds arguments to the kernel's assumptions.
 func (k *Kernel) check(src *ir.Kernel, args []Argument) error {
 	for _, p := range k.Params {
@@ -243,7 +309,8 @@ func (k *Kernel) check(src *ir.Kernel, args []Argument) error {
 			continue
 		}
 		if s := args[p.Arg].Strides[p.Dim]; s > maxTileStride/int64(bytesOf(p.Elem)) && args[p.Arg].Dims[p.Dim] > 1 {
-			return fmt.Errorf("argument %s: stride %d in dimension %d: want at most %d bytes", src.Params[p.Arg].Name, s, p.Dim, maxTileStride)
+			return fmt.Errorf("argument %s: stride %d in dimension %d: want at most %d, which is %d bytes",
+				src.Params[p.Arg].Name, s, p.Dim, maxTileStride/int64(bytesOf(p.Elem)), maxTileStride)
 		}
 	}
 	for _, a := range k.Assume {

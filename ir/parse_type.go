@@ -108,7 +108,7 @@ func (p *parser) dim() Dim {
 		return Dim{}
 	}
 	if p.pos < len(p.src) && (p.src[p.pos] == '-' || p.src[p.pos] >= '0' && p.src[p.pos] <= '9') {
-		return Dim{Size: int(p.int64(1, math.MaxInt32))}
+		return Dim{Size: int(p.int64(1, MaxDim))}
 	}
 	return Dim{Sym: p.name("a dimension: a symbol or a number")}
 }

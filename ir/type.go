@@ -2,7 +2,6 @@ package ir
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,12 @@ const (
 	MaxViewRank     = 8       // dimensions of a view
 	MaxTileElements = 1 << 24 // elements of one tile, and of one ring
 )
+
+// MaxDim is the largest size of a view's dimension. Indices are 32-bit numbers, and those
+// of a tile that reaches beyond a view's end, or of a step that is loaded ahead, are larger
+// than its size: the 64 Ki left below 2^31 are more than the tiles and steps of almost
+// every program take. What takes more is held to smaller sizes when it is launched.
+const MaxDim = 1<<31 - 1<<16
 
 // Kind says what a value is.
 type Kind uint8
@@ -228,8 +233,8 @@ func checkDims(dims []Dim) error {
 		return fmt.Errorf("a view of rank %d: want at most %d", len(dims), MaxViewRank)
 	}
 	for _, d := range dims {
-		if d.Size < 0 || d.Size > math.MaxInt32 {
-			return fmt.Errorf("view dimension %d: want 1 to %d", d.Size, math.MaxInt32)
+		if d.Size < 0 || d.Size > MaxDim {
+			return fmt.Errorf("view dimension %d: want 1 to %d", d.Size, MaxDim)
 		}
 	}
 	return nil

@@ -154,8 +154,8 @@ func (r *runner) workspace(b ir.Buffer) error {
 		if err != nil {
 			return err
 		}
-		if n < 0 || n > math.MaxInt32 {
-			return fmt.Errorf("size %s is %d: want 0 to %d", d, n, math.MaxInt32)
+		if n < 0 || n > ir.MaxDim {
+			return fmt.Errorf("size %s is %d: want 0 to %d", d, n, ir.MaxDim)
 		}
 		shape[i] = int(n)
 		if bytes *= max(n, 1); bytes > r.options.maxBytes() {

@@ -119,8 +119,8 @@ func (t *Tensor) check() error {
 	lo, hi := int64(t.Offset), int64(t.Offset)
 	empty := false
 	for d, n := range t.Shape {
-		if n < 0 || n > math.MaxInt32 {
-			return fmt.Errorf("size %d of dimension %d: want 0 to %d", n, d, math.MaxInt32)
+		if n < 0 || n > ir.MaxDim {
+			return fmt.Errorf("size %d of dimension %d: want 0 to %d", n, d, ir.MaxDim)
 		}
 		empty = empty || n == 0
 		over, span := bits.Mul64(uint64(max(n-1, 0)), uint64(max(t.Strides[d], -t.Strides[d])))

@@ -75,59 +75,61 @@ gemm(int M, int N, int K, const u16 *__restrict__ a, u64 a_stride0, const u16 *_
   const u64 bias_at = (u64)bias;
   const u64 c_at = (u64)c;
   float sum[16];
-  const u32 r1 = ((N + 31u) >> 5) << 2;
-  const u32 r2 = (block_x / r1) << 2;
-  const u32 r3 = min((int)(((M + 63u) >> 6) - r2), 4);
-  const u32 r4 = block_x % r1;
-  const u32 i = r2 + r4 % r3;
-  const u32 j = r4 / r3;
+  const u32 r1 = (M + 63u) >> 6;
+  const u32 r2 = min((int)r1, 4);
+  const u32 r3 = r2 * ((N + 31u) >> 5);
+  const u32 r4 = block_x / r3 * r2;
+  const u32 r5 = min((int)(r1 - r4), (int)r2);
+  const u32 r6 = block_x % r3;
+  const u32 i = r4 + r6 % r5;
+  const u32 j = r6 / r5;
   const u32 row = i << 6;
   const u32 col = j << 5;
   const bool p1 = K > 0;
   // copy a
   const u64 n1 = (i64)(int)row;
-  const u32 r5 = tid >> 2;
-  const u32 r6 = (u32)a_stride0 << 1;
-  const u32 r7 = tid & 3u;
-  const u32 r8 = r7 << 3;
-  u64 at = a_at + n1 * (a_stride0 << 1) + (i64)(int)r5 * (int)r6 + (i64)(int)r8 * 2;
-  const u32 r9 = M - (row + r5);
-  const u32 r10 = tid >> 5;
-  const u32 r11 = tid >> 3;
-  const u32 r12 = (r11 & 3u) * 144u;
-  const u32 r13 = (((tid & 7u) << 4) ^ r12) + (r10 << 9);
-  const u32 r14 = smem_base + r13;
-  const bool p2 = (int)r9 > 0;
-  const bool p3 = (int)(K - r8) > 0;
-  cp_async_cg_16_part_if(r14, at, p2 && p3 ? 16u : 0u, p1);
-  const bool p4 = (int)r9 > 32;
-  u64 at_1 = at + (i64)32 * (int)r6;
-  cp_async_cg_16_part_if(r14 + 2048, at_1, p4 && p3 ? 16u : 0u, p1);
+  const u32 r7 = tid >> 2;
+  const u32 r8 = (u32)a_stride0 << 1;
+  const u32 r9 = tid & 3u;
+  const u32 r10 = r9 << 3;
+  u64 at = a_at + n1 * (a_stride0 << 1) + (i64)(int)r7 * (int)r8 + (i64)(int)r10 * 2;
+  const u32 r11 = M - (row + r7);
+  const u32 r12 = tid >> 5;
+  const u32 r13 = tid >> 3;
+  const u32 r14 = (r13 & 3u) * 144u;
+  const u32 r15 = (((tid & 7u) << 4) ^ r14) + (r12 << 9);
+  const u32 r16 = smem_base + r15;
+  const bool p2 = (int)r11 > 0;
+  const bool p3 = (int)(K - r10) > 0;
+  cp_async_cg_16_part_if(r16, at, p2 && p3 ? 16u : 0u, p1);
+  const bool p4 = (int)r11 > 32;
+  u64 at_1 = at + (i64)32 * (int)r8;
+  cp_async_cg_16_part_if(r16 + 2048, at_1, p4 && p3 ? 16u : 0u, p1);
   // copy b
-  const u32 r15 = (u32)b_stride0 << 1;
-  const bool p5 = (int)(N - (col + r8)) > 0;
-  cp_async_cg_16_part_if(r14 + 12288, b_at + (i64)(int)col * 2 + (i64)(int)r5 * (int)r15 + (i64)(int)r8 * 2, (int)(K - r5) > 0 && p5 ? 16u : 0u, p1);
+  const u32 r17 = (u32)b_stride0 << 1;
+  const bool p5 = (int)(N - (col + r10)) > 0;
+  cp_async_cg_16_part_if(r16 + 12288, b_at + (i64)(int)col * 2 + (i64)(int)r7 * (int)r17 + (i64)(int)r10 * 2, (int)(K - r7) > 0 && p5 ? 16u : 0u, p1);
   cp_async_commit();
   const bool p6 = K > 32;
   // copy a
-  const bool p7 = (int)(K - (r8 + 32u)) > 0;
-  cp_async_cg_16_part_if(r14 + 4096, at + 64, p2 && p7 ? 16u : 0u, p6);
-  cp_async_cg_16_part_if(r14 + 6144, at_1 + 64, p4 && p7 ? 16u : 0u, p6);
+  const bool p7 = (int)(K - (r10 + 32u)) > 0;
+  cp_async_cg_16_part_if(r16 + 4096, at + 64, p2 && p7 ? 16u : 0u, p6);
+  cp_async_cg_16_part_if(r16 + 6144, at_1 + 64, p4 && p7 ? 16u : 0u, p6);
   // copy b
   const u64 n2 = b_stride0 << 6;
-  cp_async_cg_16_part_if(r14 + 14336, b_at + n2 + (i64)(int)col * 2 + (i64)(int)r5 * (int)r15 + (i64)(int)r8 * 2, (int)(K - (r5 + 32u)) > 0 && p5 ? 16u : 0u, p6);
+  cp_async_cg_16_part_if(r16 + 14336, b_at + n2 + (i64)(int)col * 2 + (i64)(int)r7 * (int)r17 + (i64)(int)r10 * 2, (int)(K - (r7 + 32u)) > 0 && p5 ? 16u : 0u, p6);
   cp_async_commit();
-  u64 at_2 = b_at + (b_stride0 << 7) + (i64)(int)col * 2 + (i64)(int)r5 * (int)r15 + (i64)(int)r8 * 2;
+  u64 at_2 = b_at + (b_stride0 << 7) + (i64)(int)col * 2 + (i64)(int)r7 * (int)r17 + (i64)(int)r10 * 2;
   // dot
-  const u32 r16 = (r11 & 1u) << 9;
-  const u32 r17 = (r10 & 1u) << 11;
-  const u32 r18 = r16 + r17;
-  const u32 r19 = (((tid & 1u) << 6) ^ (((tid >> 1) & 3u) * 144u)) ^ (((tid >> 4) & 1u) << 4);
-  const u32 r20 = tid >> 6;
-  const u32 r21 = r20 << 5;
-  const u32 r22 = r19 + r18;
-  const u32 r23 = (r19 ^ r21) + r16;
-  const u32 r24 = (r19 ^ 32u) + r18;
+  const u32 r18 = (r13 & 1u) << 9;
+  const u32 r19 = (r12 & 1u) << 11;
+  const u32 r20 = r18 + r19;
+  const u32 r21 = (((tid & 1u) << 6) ^ (((tid >> 1) & 3u) * 144u)) ^ (((tid >> 4) & 1u) << 4);
+  const u32 r22 = tid >> 6;
+  const u32 r23 = r22 << 5;
+  const u32 r24 = r21 + r20;
+  const u32 r25 = (r21 ^ r23) + r18;
+  const u32 r26 = (r21 ^ 32u) + r20;
   u32 slot = 0u;
   #pragma unroll
   for (int e = 0; e < 16; ++e) {
@@ -138,35 +140,35 @@ gemm(int M, int N, int K, const u16 *__restrict__ a, u64 a_stride0, const u16 *_
     __syncthreads();
     const bool p8 = (int)(k + 64u) < K;
     // copy a
-    const u32 r25 = slot + 2u;
-    const u32 r26 = slot - 1u;
-    const u32 r27 = (int)r25 >= 3 ? r26 : r25;
-    const u32 r28 = smem_base + (r27 << 12) + r13;
-    const bool p9 = (int)(K - (k + r8 + 64u)) > 0;
-    cp_async_cg_16_part_if(r28, at + 128, p2 && p9 ? 16u : 0u, p8);
-    cp_async_cg_16_part_if(r28 + 2048, at_1 + 128, p4 && p9 ? 16u : 0u, p8);
+    const u32 r27 = slot + 2u;
+    const u32 r28 = slot - 1u;
+    const u32 r29 = (int)r27 >= 3 ? r28 : r27;
+    const u32 r30 = smem_base + (r29 << 12) + r15;
+    const bool p9 = (int)(K - (k + r10 + 64u)) > 0;
+    cp_async_cg_16_part_if(r30, at + 128, p2 && p9 ? 16u : 0u, p8);
+    cp_async_cg_16_part_if(r30 + 2048, at_1 + 128, p4 && p9 ? 16u : 0u, p8);
     // copy b
-    cp_async_cg_16_part_if(smem_base + (r27 << 11) + r13 + 12288, at_2, (int)(K - (k + r5 + 64u)) > 0 && p5 ? 16u : 0u, p8);
+    cp_async_cg_16_part_if(smem_base + (r29 << 11) + r15 + 12288, at_2, (int)(K - (k + r7 + 64u)) > 0 && p5 ? 16u : 0u, p8);
     cp_async_commit();
-    const u32 r29 = slot << 12;
-    const u32 r30 = smem_base + r29;
-    const u32 r31 = slot << 11;
+    const u32 r31 = slot << 12;
+    const u32 r32 = smem_base + r31;
+    const u32 r33 = slot << 11;
     // dot
-    const u32 r32 = r30 + r22;
+    const u32 r34 = r32 + r24;
     u32 h1, h2, h3, h4;
-    ldmatrix_x4(h1, h2, h3, h4, r32);
+    ldmatrix_x4(h1, h2, h3, h4, r34);
     u32 h5, h6, h7, h8;
-    ldmatrix_x4(h5, h6, h7, h8, r32 + 1024);
-    const u32 r33 = smem_base + r31 + r23;
+    ldmatrix_x4(h5, h6, h7, h8, r34 + 1024);
+    const u32 r35 = smem_base + r33 + r25;
     u32 h9, h10, h11, h12;
-    ldmatrix_x4_trans(h9, h10, h11, h12, r33 + 12288);
-    const u32 r34 = r30 + r24;
+    ldmatrix_x4_trans(h9, h10, h11, h12, r35 + 12288);
+    const u32 r36 = r32 + r26;
     u32 h13, h14, h15, h16;
-    ldmatrix_x4(h13, h14, h15, h16, r34);
+    ldmatrix_x4(h13, h14, h15, h16, r36);
     u32 h17, h18, h19, h20;
-    ldmatrix_x4(h17, h18, h19, h20, r34 + 1024);
+    ldmatrix_x4(h17, h18, h19, h20, r36 + 1024);
     u32 h21, h22, h23, h24;
-    ldmatrix_x4_trans(h21, h22, h23, h24, r33 + 13312);
+    ldmatrix_x4_trans(h21, h22, h23, h24, r35 + 13312);
     mma_m16n8k16_bf16_f32(sum[0], sum[1], sum[2], sum[3], h1, h2, h3, h4, h9, h10);
     mma_m16n8k16_bf16_f32(sum[4], sum[5], sum[6], sum[7], h1, h2, h3, h4, h11, h12);
     mma_m16n8k16_bf16_f32(sum[8], sum[9], sum[10], sum[11], h5, h6, h7, h8, h9, h10);
@@ -175,21 +177,21 @@ gemm(int M, int N, int K, const u16 *__restrict__ a, u64 a_stride0, const u16 *_
     mma_m16n8k16_bf16_f32(sum[4], sum[5], sum[6], sum[7], h13, h14, h15, h16, h23, h24);
     mma_m16n8k16_bf16_f32(sum[8], sum[9], sum[10], sum[11], h17, h18, h19, h20, h21, h22);
     mma_m16n8k16_bf16_f32(sum[12], sum[13], sum[14], sum[15], h17, h18, h19, h20, h23, h24);
-    const u32 r35 = slot + 1u;
-    const u32 r36 = slot - 2u;
-    slot = (int)r35 >= 3 ? r36 : r35;
+    const u32 r37 = slot + 1u;
+    const u32 r38 = slot - 2u;
+    slot = (int)r37 >= 3 ? r38 : r37;
     at = at + 64ull;
     at_1 = at_1 + 64ull;
     at_2 = at_2 + n2;
   }
   // load bias
-  const u32 r37 = (r7 << 1) ^ (r20 << 4);
-  const u64 at1 = bias_at + (i64)(int)col * 4 + (i64)(int)r37 * 4;
-  const u32 r38 = N - (col + r37);
+  const u32 r39 = (r9 << 1) ^ (r22 << 4);
+  const u64 at1 = bias_at + (i64)(int)col * 4 + (i64)(int)r39 * 4;
+  const u32 r40 = N - (col + r39);
   float f1, f2;
-  ld_global_nc_v2_f32_if(f1, f2, at1, (int)r38 > 0);
+  ld_global_nc_v2_f32_if(f1, f2, at1, (int)r40 > 0);
   float f3, f4;
-  ld_global_nc_v2_f32_if(f3, f4, at1 + 32, (int)r38 > 8);
+  ld_global_nc_v2_f32_if(f3, f4, at1 + 32, (int)r40 > 8);
   const float f5 = sum[0] + f1;
   const float f6 = sum[1] + f2;
   const float f7 = sum[2] + f1;
@@ -216,29 +218,29 @@ gemm(int M, int N, int K, const u16 *__restrict__ a, u64 a_stride0, const u16 *_
   const u32 h32 = cvt_bf16x2(div(f20, ex2(f20 * fmaf(f20 * f20, -0.10294324f, -2.3022082f)) + 1.0f), div(f19, ex2(f19 * fmaf(f19 * f19, -0.10294324f, -2.3022082f)) + 1.0f));
   // convert
   __syncthreads();
-  const u32 r39 = (((r7 << 2) ^ ((r5 & 1u) << 6)) ^ r12) ^ r21;
-  const u32 r40 = smem_base + (r39 + r17);
-  st_shared(r40, h25);
-  st_shared(r40 + 512, h26);
-  const u32 r41 = smem_base + ((r39 ^ 16u) + r17);
-  st_shared(r41, h27);
-  st_shared(r41 + 512, h28);
-  st_shared(r40 + 1024, h29);
-  st_shared(r40 + 1536, h30);
-  st_shared(r41 + 1024, h31);
-  st_shared(r41 + 1536, h32);
+  const u32 r41 = (((r9 << 2) ^ ((r7 & 1u) << 6)) ^ r14) ^ r23;
+  const u32 r42 = smem_base + (r41 + r19);
+  st_shared(r42, h25);
+  st_shared(r42 + 512, h26);
+  const u32 r43 = smem_base + ((r41 ^ 16u) + r19);
+  st_shared(r43, h27);
+  st_shared(r43 + 512, h28);
+  st_shared(r42 + 1024, h29);
+  st_shared(r42 + 1536, h30);
+  st_shared(r43 + 1024, h31);
+  st_shared(r43 + 1536, h32);
   __syncthreads();
   u32 h33, h34, h35, h36;
-  ld_shared_v4(h33, h34, h35, h36, r14);
+  ld_shared_v4(h33, h34, h35, h36, r16);
   u32 h37, h38, h39, h40;
-  ld_shared_v4(h37, h38, h39, h40, r14 + 2048);
+  ld_shared_v4(h37, h38, h39, h40, r16 + 2048);
   // store c
-  const u32 r42 = (u32)c_stride0 << 1;
-  const u64 at2 = c_at + n1 * (c_stride0 << 1) + (i64)(int)col * 2 + (i64)(int)r5 * (int)r42 + (i64)(int)r8 * 2;
+  const u32 r44 = (u32)c_stride0 << 1;
+  const u64 at2 = c_at + n1 * (c_stride0 << 1) + (i64)(int)col * 2 + (i64)(int)r7 * (int)r44 + (i64)(int)r10 * 2;
   if (p2 && p5) {
     st_global_v4(at2, h33, h34, h35, h36);
   }
   if (p4 && p5) {
-    st_global_v4(at2 + (i64)32 * (int)r42, h37, h38, h39, h40);
+    st_global_v4(at2 + (i64)32 * (int)r44, h37, h38, h39, h40);
   }
 }

@@ -103,9 +103,6 @@ func (a *app) check(ctx context.Context, j *job, f *checkFlags) error {
 		return usage(err)
 	}
 	defer dev.Close()
-	if err := checkable(j.problem); err != nil {
-		return err
-	}
 	config, err := j.config(f.set)
 	if err != nil {
 		return err
@@ -126,30 +123,58 @@ func (a *app) check(ctx context.Context, j *job, f *checkFlags) error {
 	return nil
 }
 
-// maxCheckBytes bounds the tensors of a problem that is checked: data, the
-// virtual machine's memory and its shadow are all in this machine's.
-const maxCheckBytes = 2 << 30
+// maxCheckBytes bounds the memory of this machine that a check takes.
+const maxCheckBytes = 4 << 30
 
-func checkable(p family.Problem) error {
-	total := 0.0
+// Bytes that a check takes of this machine beside the tensors on the host.
+const (
+	// deviceShare is for each byte of the virtual machine's memory: the byte, and
+	// a bit that says whether it was written.
+	deviceShare = 1 + 1.0/8
+	// referenceBytes is for each element of the largest region that is compared at
+	// a time: four float64 wanted, allowed and found, and one of the input.
+	referenceBytes = 40
+	// blockBytes is for the blocks that run beside one another, each with copies
+	// and shadows of up to 4096 pages.
+	blockBytes = 128 << 20
+)
+
+// checkable refuses a problem whose check would take too much of this machine's
+// memory: the tensors twice, here and on the virtual machine, its workspace and
+// the reference.
+func checkable(p family.Problem, plan *codegen.Plan, parts []family.Part) error {
+	tensors, total := 0.0, float64(blockBytes)
 	for _, a := range p.Args() {
-		total += float64(a.Elements()) * float64(a.Elem.MemoryBits()) / 8
+		if !a.IsScalar() {
+			tensors += float64(a.Elements()) * float64(a.Elem.MemoryBits()) / 8
+		}
 	}
-	if total > maxCheckBytes {
-		return usagef("problem of %.3g GB: a check takes at most %.3g GB, want smaller sizes", total/1e9, maxCheckBytes/1e9)
+	total += tensors * (1 + deviceShare)
+	for _, n := range plan.Workspace {
+		total += float64(n) * deviceShare
+	}
+	largest := 0.0
+	for _, part := range parts {
+		for _, r := range part.Regions {
+			n := 1.0
+			for d := range r.Lo {
+				n *= float64(r.Hi[d] - r.Lo[d])
+			}
+			largest = max(largest, n)
+		}
+	}
+	if total += largest * referenceBytes; total > maxCheckBytes {
+		return usagef("problem of %.3g GB: its check takes %.3g GB of this machine's memory, at most %.3g GB are allowed: want smaller sizes",
+			tensors/1e9, total/1e9, maxCheckBytes/1e9)
 	}
 	return nil
 }
 
 // run compiles the configuration, runs pieces of the problem and compares them.
 func (r *checkReport) run(ctx context.Context, j *job, f *checkFlags, dev bench.Device) error {
-	program, err := j.problem.Program(r.Config)
+	c, plan, err := j.lower(r.Config)
 	if err != nil {
 		return err
-	}
-	c, err := codegen.Compile(program, j.gpu, codegen.Options{Verify: true})
-	if err != nil {
-		return compileError(err)
 	}
 	text, err := ptxText(ctx, c, f.via.value, r.Kernel)
 	if err != nil {
@@ -157,6 +182,9 @@ func (r *checkReport) run(ctx context.Context, j *job, f *checkFlags, dev bench.
 	}
 	parts, err := j.problem.Parts(r.Config, rand.New(rand.NewPCG(f.vm.seed, 0)), f.parts)
 	if err != nil {
+		return err
+	}
+	if err := checkable(j.problem, plan, parts); err != nil {
 		return err
 	}
 	data, err := family.NewData(j.problem.Args(), f.vm.seed)

@@ -49,13 +49,27 @@ func TestCheckFindsWrongKernels(t *testing.T) {
 	}
 }
 
+// A check takes the memory that it says it takes, and refuses what takes more.
 func TestCheckIsBounded(t *testing.T) {
-	f := must(kernelFamily("gemm"))
+	gpu := must(target.Lookup("h100"))
 	for _, tt := range []struct {
-		n  string
-		ok bool
-	}{{"16384", true}, {"20000", false}} {
-		p := must(f.Problem(map[string]string{"m": tt.n, "n": tt.n, "k": tt.n}, nil))
-		require.Equal(t, tt.ok, checkable(p) == nil, tt.n)
+		family string
+		flags  map[string]string
+		ok     bool
+	}{
+		{"gemm", map[string]string{"m": "16384", "n": "16384", "k": "16384"}, true},
+		{"gemm", map[string]string{"m": "20000", "n": "20000", "k": "20000"}, false},
+		{"flashattn", map[string]string{"batch": "1", "heads": "1", "kv-heads": "1", "seq": "128", "seq-kv": "3000000"}, true},
+		{"flashattn", map[string]string{"batch": "1", "heads": "1", "kv-heads": "1", "seq": "128", "seq-kv": "4000000"}, false},
+		{"softmax", map[string]string{"rows": "1", "cols": "70000000"}, true},
+		{"softmax", map[string]string{"rows": "1", "cols": "100000000"}, false},
+	} {
+		f := must(kernelFamily(tt.family))
+		j := &job{family: f, gpu: gpu, problem: must(f.Problem(tt.flags, gpu))}
+		config := must(j.config(nil))
+		_, plan, err := j.lower(config)
+		require.NoError(t, err)
+		parts := must(j.problem.Parts(config, rand.New(rand.NewPCG(1, 1)), 4))
+		require.Equal(t, tt.ok, checkable(j.problem, plan, parts) == nil, "%s %v: %v", tt.family, tt.flags, checkable(j.problem, plan, parts))
 	}
 }

@@ -102,13 +102,9 @@ func (a *app) compile(ctx context.Context, j *job, set []string, via string) (*c
 	if err != nil {
 		return nil, nil, err
 	}
-	program, err := j.problem.Program(config)
+	c, _, err := j.lower(config)
 	if err != nil {
 		return nil, nil, err
-	}
-	c, err := codegen.Compile(program, j.gpu, codegen.Options{Verify: true})
-	if err != nil {
-		return nil, nil, compileError(err)
 	}
 	r := &cubinReport{
 		Kernel: j.family.Name, GPU: j.gpu.ID, Problem: j.problem.Settings(), Config: config, Via: via, Arch: c.Module.Arch,

@@ -51,11 +51,11 @@ What stage tile prints can be edited and read back as a file.`,
 			if err != nil {
 				return err
 			}
-			program, err := j.problem.Program(config)
+			c, _, err := j.lower(config)
 			if err != nil {
 				return err
 			}
-			text, err := emit(program, j.gpu, stage.value, passes)
+			text, err := emit(c.Program, j.gpu, stage.value, passes)
 			if err != nil {
 				return compileError(err)
 			}

@@ -157,6 +157,35 @@ func (j *job) config(set []string) (space.Config, error) {
 	return c, usage(bound.Check(c))
 }
 
+// lower compiles a configuration and plans it for the problem's sizes, of which
+// the plan refuses those that the kernels cannot compute with.
+func (j *job) lower(c space.Config) (*codegen.Compiled, *codegen.Plan, error) {
+	program, err := j.problem.Program(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	compiled, err := codegen.Compile(program, j.gpu, codegen.Options{Verify: true})
+	if err != nil {
+		return nil, nil, compileError(err)
+	}
+	plan, err := compiled.Plan(planArguments(j.problem.Args()))
+	return compiled, plan, usage(err)
+}
+
+// launchable refuses sizes that the default configuration cannot be launched
+// with, where code is generated for the GPU and there is such a configuration.
+func (j *job) launchable() error {
+	c, err := j.problem.Default(j.gpu)
+	if err != nil {
+		return nil //nolint:nilerr // whether there is one is not asked
+	}
+	_, _, err = j.lower(c)
+	if errors.Is(err, codegen.ErrArguments) {
+		return err
+	}
+	return nil
+}
+
 // compileError classes what a compilation refused: a program that the GPU or
 // the code generator has no room for is a choice of flags.
 func compileError(err error) error {

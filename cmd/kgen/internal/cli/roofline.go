@@ -69,6 +69,9 @@ and what a library reached where the measured tables have the problem.`,
 }
 
 func (a *app) roofline(j *job, file string) error {
+	if err := j.launchable(); err != nil {
+		return err
+	}
 	work := j.problem.Work()
 	assessment, err := roofline.Assess(roofline.DeviceRoofs(j.gpu), tune.FormulaWork(work))
 	if err != nil {

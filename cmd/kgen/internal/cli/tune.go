@@ -70,6 +70,9 @@ func (a *app) tune(ctx context.Context, j *job, f *tuneFlags) error {
 	if err := codegen.Supports(j.gpu); err != nil { // before every configuration finds that
 		return usage(err)
 	}
+	if err := j.launchable(); err != nil {
+		return err
+	}
 	if f.dir != "" {
 		if err := checkFolder("-o", f.dir, f.dir); err != nil {
 			return err
