@@ -194,7 +194,7 @@ func (s *session) fresh(ctx context.Context, c space.Config, p *program, src sou
 	case errors.Is(err, context.DeadlineExceeded):
 		return dropped(e, store.Timeout, fmt.Errorf("not compiled within %s", compileDeadline)), nil
 	case refused(err):
-		return dropped(e, store.Compile, err), nil
+		return dropped(e, store.Compile, Locate(err, p.compiled)), nil
 	case err != nil:
 		return e, fmt.Errorf("configuration %q: %w", c, err)
 	}

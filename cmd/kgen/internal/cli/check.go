@@ -16,6 +16,7 @@ import (
 	"github.com/kgen-dev/kgen/codegen/nvrtc"
 	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/kernels/space"
+	"github.com/kgen-dev/kgen/tune"
 )
 
 // checkFlags are what kgen check takes beside the problem.
@@ -223,7 +224,7 @@ func ptxText(ctx context.Context, c *codegen.Compiled, via, name string) (string
 	}
 	res, err := compiler.Compile(ctx, nvrtc.Source{Name: name + ".cu", Text: text}, nvrtc.Options{Arch: c.Module.Virtual(), Flags: cudac.Flags(), LineInfo: true})
 	if err != nil {
-		return "", err
+		return "", tune.Locate(err, c)
 	}
 	return string(res.PTX), nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/kernels/space"
+	"github.com/kgen-dev/kgen/tune"
 )
 
 // cubinReport is what kgen compile --json prints.
@@ -163,7 +164,7 @@ func (a *app) viaNVRTC(ctx context.Context, p *codegen.Compiled, r *cubinReport)
 	return a.cached(key, func() ([]byte, error) {
 		res, err := compiler.Compile(ctx, nvrtc.Source{Name: r.Kernel + ".cu", Text: text}, nvrtc.Options{Arch: p.Module.Arch, Flags: cudac.Flags()})
 		if err != nil {
-			return nil, err
+			return nil, tune.Locate(err, p)
 		}
 		return res.Cubin, nil
 	})
