@@ -287,7 +287,7 @@ func TestResultAsJSON(t *testing.T) {
 	require.NoError(t, err)
 	var m map[string]any
 	require.NoError(t, json.Unmarshal(b, &m))
-	require.ElementsMatch(t, []string{"kernel", "gpu", "problem", "space", "compiled", "failed", "best", "library_us", "artifacts"}, keys(m))
+	require.ElementsMatch(t, []string{"kernel", "gpu", "problem", "space", "compiled", "failed", "best", "library_us", "library", "artifacts"}, keys(m))
 	require.ElementsMatch(t, []string{"total", "valid"}, keys(m["space"]))
 	require.ElementsMatch(t, []string{"cuda", "ptx", "cubin", "roofline", "store"}, keys(m["artifacts"]))
 	best := m["best"].([]any)[0]
@@ -299,6 +299,7 @@ func TestResultAsJSON(t *testing.T) {
 	require.Equal(t, true, best.(map[string]any)["estimated"])
 	require.Nil(t, m["artifacts"].(map[string]any)["cubin"])
 	require.Nil(t, m["library_us"])
+	require.Nil(t, m["library"])
 	require.Equal(t, 260.0, m["problem"].(map[string]any)["m"])
 }
 
