@@ -280,12 +280,13 @@ func (w *warp) landWgmma(list []*wgmmaFlight) {
 type descriptor struct {
 	start, leading, stride uint64 // bytes
 	swizzle                int    // bytes: 0, 32, 64, 128
+	base                   uint64 // bytes by which the swizzle's pattern starts off its alignment
 }
 
 func decodeDescriptor(v uint64) descriptor {
 	return descriptor{
 		start: v & 0x3fff << 4, leading: v >> 16 & 0x3fff << 4, stride: v >> 32 & 0x3fff << 4,
-		swizzle: []int{0, 128, 64, 32}[v>>62],
+		swizzle: []int{0, 128, 64, 32}[v>>62], base: v >> 49 & 7 << 7,
 	}
 }
 
@@ -309,7 +310,7 @@ func (d *descriptor) chunk(c, i int, transposed bool) uint64 {
 	default:
 		a += block*d.stride + uint64(c)%s*16 + uint64(c)/s*d.leading
 	}
-	return swizzled(a, d.swizzle)
+	return swizzled(a-d.base, d.swizzle) + d.base
 }
 
 // chunks calls f for the chunks of an operand's part: rows [first, first+n) of
