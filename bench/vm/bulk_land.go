@@ -174,13 +174,60 @@ func (b *block) loadRows(c *bulkCopy) {
 		if r.n > 0 {
 			c.w.readRange(c.in, c.op.global, c.lane, r.global, row[r.skip:r.skip+r.n], eventAsync)
 		}
+		some := b.undef != nil && r.n > 0 && c.w.someUndefinedGlobal(r.global, int(r.n))
 		b.spread(c, r, func(at uint64, i, n int) {
 			copy(b.shared[at:at+uint64(n)], row[i:i+n])
-			if b.undef != nil {
-				clear(b.undef.bytes[at : at+uint64(n)])
+			if b.undef == nil {
+				return
+			}
+			clear(b.undef.bytes[at : at+uint64(n)])
+			if some {
+				b.loadedUndefined(c, &r, at, i, n)
 			}
 		})
 	}
+}
+
+// loadedUndefined marks what was loaded from bytes that were never written: n
+// bytes of a row from i on, which now lie at an offset.
+func (b *block) loadedUndefined(c *bulkCopy, r *rowCopy, at uint64, i, n int) {
+	first := max(i, int(r.skip))
+	last := min(i+n, int(r.skip+r.n))
+	from := uint32(0)
+	for k := first; k < last; k++ {
+		addr := r.global + uint64(k) - uint64(r.skip)
+		if !c.w.neverWritten(addr) {
+			continue
+		}
+		if from == 0 {
+			from = b.addOrigin(origin{class: bench.UninitialisedGlobalRead, src: c.from, space: ptx.SpaceGlobal, addr: addr, size: 1, warp: c.w.index, lane: c.lane})
+		}
+		b.undef.undefine(at+uint64(k-i), 1, 0xff, from)
+	}
+}
+
+// neverWritten says whether a byte of global memory was never written, as the
+// block sees it.
+func (w *warp) neverWritten(addr uint64) bool {
+	if p := w.pageOf(addr); p != nil {
+		return p.undefinedBytes(int(addr&shadowMask), 1) != 0
+	}
+	al := w.b.l.dev.mem.find(addr)
+	return al != nil && al.undef != nil && al.undefinedBytes(int64(addr-al.addr), 1) != 0
+}
+
+// someUndefinedGlobal says whether some of a range was never written.
+func (w *warp) someUndefinedGlobal(addr uint64, n int) bool {
+	for a := addr &^ shadowMask; a < addr+uint64(n); a += shadowSize {
+		p := w.pageOf(a)
+		if p != nil && p.someUndefined {
+			return true
+		}
+		if al := w.b.l.dev.mem.find(a); p == nil && al != nil && al.undef != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // spread calls f for each piece of a row that is contiguous in shared memory:

@@ -164,6 +164,16 @@ DONE: mbarrier.try_wait.parity.shared.b64 %p, [sm+256], 0; @!%p bra DONE;`,
 		fix: map[string]string{"@%p bra READ; bra READ;": ""},
 	},
 	{
+		name: "copy within shared memory of bytes never written", class: bench.UninitialisedSharedRead, p: small{
+			target: "sm_90", decls: sharedDecl, dynamic: 512, regs: ".reg .b32 %a;", block: 1,
+			body: `mbarrier.init.shared.b64 [sm+384], 1; mbarrier.arrive.expect_tx.shared.b64 _, [sm+384], 128; mbarrier.init.shared.b64 [sm+392], 1;
+mov.u32 %a, sm; st.shared.v4.u32 [sm+16], {1, 1, 1, 1}; fence.proxy.async;
+cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%a+128], [%a], 128, [sm+384];
+W: mbarrier.try_wait.parity.shared.b64 %p, [sm+384], 0; @!%p bra W; ld.shared.u32 %a, [sm+132]; st.global.u32 [%in0], %a;`,
+		},
+		fix: map[string]string{"[sm+132]": "[sm+148]"},
+	},
+	{
 		name: "bulk store without a proxy fence", class: bench.MissingProxyFence, p: small{
 			target: "sm_90", decls: sharedDecl, dynamic: 512, regs: ".reg .b32 %a;", block: 32,
 			body: `mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; st.shared.u32 [%a], %t; /*here*/ bar.sync 0;

@@ -207,3 +207,35 @@ func TestCounters(t *testing.T) {
 		require.Equal(t, c.want, c.got(run(c.body)), c.name)
 	}
 }
+
+// TestBulkLoadOfUnwritten: what a bulk copy brings of bytes that were never
+// written is as undefined as what a load reads there.
+func TestBulkLoadOfUnwritten(t *testing.T) {
+	for _, opt := range timings {
+		for _, at := range []int{0, 64} { // the first 64 bytes were written
+			dev, err := vm.New(opt)
+			require.NoError(t, err)
+			p := small{
+				target: "sm_90", decls: sharedDecl, regs: ".reg .b32 %a, %b; .reg .pred %p;",
+				body: fmt.Sprintf(`mov.u32 %%a, sm; mbarrier.init.shared.b64 [%%a+128], 1; mbarrier.arrive.expect_tx.shared.b64 _, [%%a+128], 128;
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%%a], [%%in0], 128, [%%a+128];
+W: mbarrier.try_wait.parity.shared.b64 %%p, [%%a+128], 0; @!%%p bra W; ld.shared.u32 %%b, [%%a+%d]; st.global.u32 [%%in1], %%b;`, at),
+			}
+			m, err := dev.Load(t.Context(), "small.ptx", []byte(p.text(2)))
+			require.NoError(t, err)
+			in, err := dev.Alloc(128, 256)
+			require.NoError(t, err)
+			require.NoError(t, dev.Write(in, 0, make([]byte, 64)))
+			out, err := dev.Alloc(4, 256)
+			require.NoError(t, err)
+			report, err := dev.Launch(t.Context(), m, "k", bench.Launch{Block: [3]uint32{1}, SharedBytes: 256, Args: []bench.Arg{bench.Pointer(in), bench.Pointer(out)}})
+			require.NoError(t, err)
+			if at == 0 {
+				require.Empty(t, report.Faults)
+				continue
+			}
+			require.Len(t, report.Faults, 1)
+			require.Equal(t, bench.UninitialisedGlobalRead, report.Faults[0].Class)
+		}
+	}
+}
