@@ -97,7 +97,7 @@ func TestStagedMeansTheSame(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%d", f.Name, seed), func(t *testing.T) {
 				t.Parallel()
 				s := draw(t, f, seed)
-				c, err := codegen.Compile(s.prog, s.gpu, codegen.Options{Verify: true, Specific: true})
+				c, err := codegen.Compile(s.prog, s.gpu, codegen.Options{Verify: true})
 				require.NoError(t, err, s.String())
 				staged := *s.prog
 				staged.Kernels = c.Staged

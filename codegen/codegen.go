@@ -33,9 +33,9 @@ type Options struct {
 	Dump func(kernel, pass, text string)
 	// Verify checks the program between passes.
 	Verify bool
-	// Specific uses what only the GPU's own architecture has, where it has any: on sm_90a
-	// wgmma and tensor maps. Without it the code also runs on later GPUs.
-	Specific bool
+	// Portable leaves out what only the GPU's own architecture has, such as wgmma on
+	// sm_90a: the code also runs on later GPUs.
+	Portable bool
 }
 
 // Compiled is a program lowered for a target: one module for all its kernels.
@@ -123,7 +123,7 @@ func (c *Compiled) kernel(k *ir.Kernel, gpu *target.GPU, o Options) error {
 	if w := k.Hints.Warps; w > 32 || w&(w-1) != 0 {
 		return fmt.Errorf("kernel %s: %d warps: %w: want a power of two up to 32", k.Name, w, ErrUnsupported)
 	}
-	s := &state{kernel: k.Clone(), machine: &machine{sm: gpu.CC.SM(), wgmma: gpu.Arch() == "sm_90a" && o.Specific}}
+	s := &state{kernel: k.Clone(), machine: &machine{sm: gpu.CC.SM(), wgmma: gpu.Arch() == "sm_90a" && !o.Portable}}
 	for _, p := range pipeline {
 		if err := s.run(p, o); err != nil {
 			return err

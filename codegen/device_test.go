@@ -111,7 +111,7 @@ func TestFourWays(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%d", f.Name, seed), func(t *testing.T) {
 				t.Parallel()
 				s := draw(t, f, seed)
-				c, err := codegen.Compile(s.prog, s.gpu, codegen.Options{Verify: true, Specific: true})
+				c, err := codegen.Compile(s.prog, s.gpu, codegen.Options{Verify: true})
 				require.NoError(t, err, s.String())
 				interpreted := family.Data{}
 				for name, x := range s.interpret(t, s.prog) {

@@ -9,20 +9,65 @@ import (
 // mainBarrier is the barrier of the main role's warps; all threads meet at 0.
 const mainBarrier = 1
 
-// roles gives the first warps to the main role and one more to the copies.
+// roles gives the first warps to the main role and more to the copies, of which one
+// works: registers are given to warps by fours.
 func (l *lowering) roles(o *ir.Op) {
 	b := l.b
-	l.s.Threads = 32 * (l.warps + 1)
-	run := func(role int) func() []*simt.Value {
-		return func() []*simt.Value {
-			l.role = &role
-			l.region(o.Regions[role])
-			l.role = nil
-			return nil
-		}
+	copies := o.Roles[copyRole].Warps
+	l.s.Threads = 32 * (l.warps + copies)
+	fewer, more := l.registersOfRoles(o)
+	run := func(role int) {
+		l.role = &role
+		l.region(o.Regions[role])
+		l.role = nil
 	}
-	isMain := b.Cmp(simt.LT, b.ShrU(l.tid(), b.Const32(layout.LaneBits)), b.Const32(l.warps))
-	b.If(isMain, run(mainRole), run(copyRole))
+	warp := b.ShrU(l.tid(), b.Const32(layout.LaneBits))
+	main := func() []*simt.Value {
+		if more > 0 {
+			b.MaxRegisters(more, true)
+		}
+		run(mainRole)
+		return nil
+	}
+	copy := func() []*simt.Value {
+		if fewer > 0 {
+			b.MaxRegisters(fewer, false)
+		}
+		b.If(b.Cmp(simt.EQ, warp, b.Const32(l.warps)), func() []*simt.Value { run(copyRole); return nil }, nil)
+		return nil
+	}
+	b.If(b.Cmp(simt.LT, warp, b.Const32(l.warps)), main, copy)
+}
+
+const (
+	// registersPerSM is what the blocks of a multiprocessor share (CUDA C Programming
+	// Guide, technical specifications of compute capability 9.0).
+	registersPerSM = 64 << 10
+	// manyRegisters are accumulators beside which a thread's share of a multiprocessor's
+	// registers does not hold the rest.
+	manyRegisters = 112
+	// fewRegisters are those of the role that copies, and mostRegisters what others may
+	// then have: what public kernels for sm_90a settle on.
+	fewRegisters  = 24
+	mostRegisters = 240
+)
+
+// registersOfRoles is how many registers the threads of the role that copies keep, and
+// those of the main role then have; 0 where all keep what they start with. A block that
+// asks for more has a multiprocessor to itself.
+func (l *lowering) registersOfRoles(o *ir.Op) (fewer, more int) {
+	accumulators := 0
+	for _, d := range dotsIn(o.Regions[mainRole], nil) {
+		accumulators += registersOf(d.Result().Type, l.warps)
+	}
+	start := registersPerSM / l.s.Threads / 8 * 8
+	left := start*l.s.Threads - fewRegisters*32*o.Roles[copyRole].Warps
+	more = min(mostRegisters, left/(32*l.warps)/8*8)
+	if accumulators < manyRegisters || more <= start || l.s.MinBlocks > 1 || l.s.MaxRegs > 0 {
+		return 0, 0
+	}
+	l.s.MinBlocks = 1 // so that they start with their share
+	return fewRegisters, more
 }
 
 // ringsAcquired are the rings that a role's own operations fill.

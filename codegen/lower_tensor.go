@@ -5,6 +5,7 @@ import (
 
 	"github.com/kgen-dev/kgen/codegen/simt"
 	"github.com/kgen-dev/kgen/ir"
+	"github.com/kgen-dev/kgen/ir/layout"
 )
 
 // Copies by tensor maps. Each buffer of such a ring, or of the first of the rings that
@@ -41,10 +42,12 @@ func (l *lowering) tensorStart() {
 
 // firstThread is true in one thread of the block, or of the role that copies.
 func (l *lowering) firstThread() *simt.Value {
+	b := l.b
+	lane := b.Cmp(simt.EQ, b.And(l.tid(), b.Const32(31)), b.Const32(0))
 	if l.inRole(copyRole) {
-		return l.b.Cmp(simt.EQ, l.tid(), l.b.Const32(32*l.warps))
+		return lane
 	}
-	return l.b.Cmp(simt.EQ, l.tid(), l.b.Const32(0))
+	return b.And(b.Cmp(simt.EQ, b.ShrU(l.tid(), b.Const32(layout.LaneBits)), b.Const32(0)), lane)
 }
 
 // mbarrier is the address of the mbarrier of index k of a ring.

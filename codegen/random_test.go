@@ -83,7 +83,7 @@ func TestRandomAssembles(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			c, gpu := drawCase(t, seed)
-			compiled, err := codegen.Compile(c.Prog, gpu, codegen.Options{Specific: true})
+			compiled, err := codegen.Compile(c.Prog, gpu, codegen.Options{})
 			if errors.Is(err, codegen.ErrResources) {
 				t.Skip(err)
 			}
@@ -126,7 +126,7 @@ func firstSeed() uint64 {
 // skipped.
 func compareCase(t *testing.T, c *irtest.Case, gpu *target.GPU, ptx func(*codegen.Compiled) (string, error)) {
 	t.Helper()
-	compiled, err := codegen.Compile(c.Prog, gpu, codegen.Options{Verify: true, Specific: true})
+	compiled, err := codegen.Compile(c.Prog, gpu, codegen.Options{Verify: true})
 	if errors.Is(err, codegen.ErrUnsupported) || errors.Is(err, codegen.ErrResources) {
 		t.Skip(err)
 	}

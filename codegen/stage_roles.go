@@ -144,7 +144,7 @@ func (s *stager) split() {
 	roles := &ir.Op{Code: ir.OpRoles, Pos: s.producer.Pos, Regions: []*ir.Region{
 		{Ops: []*ir.Op{s.producer, yield()}}, {Ops: append(main, yield())},
 	}}
-	roles.Roles = []ir.Role{copyRole: {Name: "copy", Warps: 1}, mainRole: {Name: "main", Warps: max(s.k.Hints.Warps, 1)}}
+	roles.Roles = []ir.Role{copyRole: {Name: "copy", Warps: 4}, mainRole: {Name: "main", Warps: max(s.k.Hints.Warps, 1)}}
 	body.Ops = append(common, roles)
 }
 

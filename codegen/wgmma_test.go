@@ -64,7 +64,7 @@ func TestWarpgroups(t *testing.T) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
 			s := warpgroupSample(t, i)
-			c, err := codegen.Compile(s.prog, s.gpu, codegen.Options{Verify: true, Specific: true})
+			c, err := codegen.Compile(s.prog, s.gpu, codegen.Options{Verify: true})
 			require.NoError(t, err, s.String())
 			require.Equal(t, "sm_90a", c.Module.Arch, s.String())
 			staged := *s.prog
@@ -106,7 +106,7 @@ func TestWarpgroupsAssemble(t *testing.T) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
 			s := warpgroupSample(t, i)
-			c, err := codegen.Compile(s.prog, s.gpu, codegen.Options{Specific: true})
+			c, err := codegen.Compile(s.prog, s.gpu, codegen.Options{})
 			require.NoError(t, err, s.String())
 			text, err := c.PTX()
 			require.NoError(t, err)

@@ -3,13 +3,16 @@ package simt
 // Counts is the work of a block of threads, counted statically: each figure
 // is what the block's warps execute together.
 type Counts struct {
-	Pipe    [NumPipes]int64 // warp instructions by unit, as machine instructions
-	Mma     [NumMmas]int64  // warp-wide matrix instructions by form
-	Waves   int64           // shared-memory wavefronts
-	Loads   int64           // bytes read from global memory
-	Stores  int64           // bytes written to global memory
-	Sectors int64           // 32-byte sectors of global memory touched
-	Bars    int64           // barriers waited at, by warps
+	Pipe [NumPipes]int64 // warp instructions by unit, as machine instructions
+	Mma  [NumMmas]int64  // warp-wide matrix instructions by form
+	// Wgmma counts, by form, the pieces of 16 rows and 8 columns that warps' shares of
+	// wgmma instructions are.
+	Wgmma   [NumWgmmas]int64
+	Waves   int64 // shared-memory wavefronts
+	Loads   int64 // bytes read from global memory
+	Stores  int64 // bytes written to global memory
+	Sectors int64 // 32-byte sectors of global memory touched
+	Bars    int64 // barriers waited at, by warps
 	// Unknown counts decisions that no launch value determines: a guard that
 	// differs between lanes is taken to hold, a branch takes both sides, a loop
 	// runs Env.Rounds times.
@@ -32,7 +35,27 @@ func (c *Counts) FLOPs() int64 {
 		i := Mma(m).Info()
 		n += count * 2 * int64(i.M*i.N*i.K)
 	}
+	for f, count := range c.Wgmma {
+		n += count * WgmmaPieceFLOPs(Wgmma(f))
+	}
 	return n
+}
+
+// WgmmaPieceFLOPs is the operations of a piece of a wgmma instruction: 16 rows by 8
+// columns.
+func WgmmaPieceFLOPs(f Wgmma) int64 { return 2 * WgmmaM / 4 * WgmmaN * int64(f.Info().K) }
+
+// OperandWaves is how many times a wgmma instruction reads 128 bytes of shared memory
+// for a warp: its 16 rows of A, and its quarter of B.
+func (in *Instr) OperandWaves() int {
+	s := in.Wgmma()
+	info := s.Form.Info()
+	a, _, _ := in.WgmmaOperands()
+	bits := s.N * info.K * info.Bits / 4
+	if len(a) == 1 {
+		bits += WgmmaM / 4 * info.K * info.Bits
+	}
+	return (bits + 1023) / 1024
 }
 
 // add adds n times what d counts.
@@ -45,6 +68,9 @@ func (c *Counts) add(d *Counts, n int64) {
 	}
 	for i := range c.Mma {
 		c.Mma[i] += n * d.Mma[i]
+	}
+	for i := range c.Wgmma {
+		c.Wgmma[i] += n * d.Wgmma[i]
 	}
 	c.Waves += n * d.Waves
 	c.Loads += n * d.Loads
@@ -62,6 +88,14 @@ func (c *Counts) instr(in *Instr) {
 	switch in.Op {
 	case OpMma:
 		c.Mma[in.Mma]++
+	case OpWgmma:
+		s := in.Wgmma()
+		c.Wgmma[s.Form] += int64(s.N / WgmmaN)
+		c.Waves += int64(in.OperandWaves())
+	case OpMbarExpect: // the bytes of the copies that follow
+		c.Loads += in.Imm
+		c.Sectors += in.Imm / 32
+		c.Waves += in.Imm / 128
 	case OpBar:
 		c.Bars++
 	case OpLd, OpSt, OpAtom, OpRed:

@@ -9,6 +9,7 @@ type amounts struct {
 	bars                  float64 // waited at, by warps
 	loads                 float64 // bytes
 	mma                   [simt.NumMmas]float64
+	wgmma                 [simt.NumWgmmas]float64 // pieces
 }
 
 func amountsOf(c *simt.Counts) amounts {
@@ -24,6 +25,9 @@ func amountsOf(c *simt.Counts) amounts {
 	for m, n := range c.Mma {
 		a.mma[m] = float64(n)
 	}
+	for f, n := range c.Wgmma {
+		a.wgmma[f] = float64(n)
+	}
 	return a
 }
 
@@ -36,6 +40,9 @@ func (a *amounts) mix(b *amounts, t float64) amounts {
 	}
 	for i := range m.mma {
 		m.mma[i] = line(a.mma[i], b.mma[i])
+	}
+	for i := range m.wgmma {
+		m.wgmma[i] = line(a.wgmma[i], b.wgmma[i])
 	}
 	return m
 }

@@ -97,7 +97,7 @@ func walked(t testing.TB, c *codegen.Compiled, plan *codegen.Plan) tally {
 		s := &plan.Steps[i]
 		k := prepare(kernelOf(c, s.Kernel))
 		for block := range s.Grid {
-			w := newWalk(k, stepParams(s), block, k.Threads)
+			w := newWalk(k, s, block, k.Threads)
 			w.whole = true
 			w.run()
 			sum.add(&w.counts, 1)
@@ -112,6 +112,13 @@ func walked(t testing.TB, c *codegen.Compiled, plan *codegen.Plan) tally {
 	for m, n := range sum.Mma {
 		if i := simt.Mma(m).Info(); n > 0 {
 			out.Mma[fmt.Sprintf("m%dn%dk%d", i.M, i.N, i.K)] += n
+		}
+	}
+	for f := range sum.Wgmma {
+		for eighth, n := range sum.Wgmma[f] {
+			if n > 0 {
+				out.Mma[fmt.Sprintf("m%dn%dk%d", simt.WgmmaM, eighth*simt.WgmmaN, simt.Wgmma(f).Info().K)] += n
+			}
 		}
 	}
 	return out

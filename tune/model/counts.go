@@ -24,9 +24,10 @@ type Access struct {
 // Counts are what blocks of threads do, counted from the thread program with the
 // addresses and masks that a launch's arguments give.
 type Counts struct {
-	Mma      [simt.NumMmas]int64 // warp instructions by form
-	MUFU     int64               // thread results of the special function unit
-	Barriers int64               // waited at, by warps
+	Mma      [simt.NumMmas]int64                                   // warp instructions by form
+	Wgmma    [simt.NumWgmmas][simt.MaxWgmmaN/simt.WgmmaN + 1]int64 // the same, by form and eighth of their columns
+	MUFU     int64                                                 // thread results of the special function unit
+	Barriers int64                                                 // waited at, by warps
 
 	Loads, Stores, Copies Access             // of global memory
 	Read                  [maxPointers]int64 // bytes of the sectors read, by pointer parameter
@@ -55,6 +56,11 @@ func (c *Counts) L2Bytes() int64 {
 func (c *Counts) add(d *Counts, n int64) {
 	for i := range c.Mma {
 		c.Mma[i] += n * d.Mma[i]
+	}
+	for i := range c.Wgmma {
+		for j := range c.Wgmma[i] {
+			c.Wgmma[i][j] += n * d.Wgmma[i][j]
+		}
 	}
 	c.MUFU += n * d.MUFU
 	c.Barriers += n * d.Barriers

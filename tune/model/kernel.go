@@ -7,6 +7,7 @@ import (
 // kernel is a thread program made ready to be walked.
 type kernel struct {
 	*simt.Kernel
+	roles bool                                // its last warpgroup may do something else than the others
 	need  []bool                              // by value: it decides an address, a mask or a branch
 	eval  []func(x, y, z int64) (int64, bool) // by value: how to compute it; nil: not known
 	brief map[*simt.Block][]*simt.Instr       // of each block, what decides and uses addresses and masks
@@ -22,6 +23,7 @@ func prepare(k *simt.Kernel) *kernel {
 	p := &kernel{Kernel: k, need: s.need, brief: map[*simt.Block][]*simt.Instr{}}
 	p.eval = make([]func(x, y, z int64) (int64, bool), k.NumValues())
 	p.evaluators(k.Body)
+	simt.Walk(k.Body, func(in *simt.Instr) { p.roles = p.roles || in.Op == simt.OpTensorLoad })
 	return p
 }
 
@@ -98,6 +100,8 @@ func (s *slicer) block(b *simt.Block, branch bool) {
 			if in.Waves == 0 || branch || in.Guard != nil {
 				s.mark(in.Args[0])
 			}
+		case simt.OpTensorLoad:
+			s.mark(in.Args[3:]...)
 		case simt.OpLdMatrix, simt.OpStMatrix:
 			if in.Waves == 0 {
 				s.mark(in.Args[0])

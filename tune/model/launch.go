@@ -132,12 +132,21 @@ func stepParams(s *codegen.PlanStep) []int64 {
 	return params
 }
 
+// stepMaps are the tensor maps of a step's arguments.
+func stepMaps(s *codegen.PlanStep) []*codegen.TensorMap {
+	maps := make([]*codegen.TensorMap, len(s.Args))
+	for i, a := range s.Args {
+		maps[i] = a.Map
+	}
+	return maps
+}
+
 func (l *launch) walk(point []int, threads int) (*walk, error) {
 	block, err := l.Block(point)
 	if err != nil {
 		return nil, err
 	}
-	return newWalk(l.kernel, l.params, block, threads), nil
+	return newWalk(l.kernel, l.PlanStep, block, threads), nil
 }
 
 // readThrough is the bytes read through a pointer, and those of them not read before.
@@ -302,11 +311,15 @@ func (l *launch) firsts(p []int) ([maxPointers]int64, error) {
 		return [maxPointers]int64{}, err
 	}
 	if l.prober == nil {
-		l.prober = newWalk(l.kernel, l.params, block, 1)
+		l.prober = newWalk(l.kernel, l.PlanStep, block, 1)
 		l.prober.probe = true
 	}
 	l.prober.restart(block)
 	l.prober.run()
+	if last := l.Threads - simt.WgmmaThreads; last > 0 && l.kernel.roles { // the warps of a role that copies
+		l.prober.again(last)
+		l.prober.run()
+	}
 	return l.prober.first, nil
 }
 

@@ -305,6 +305,9 @@ func (l *launch) units(g *target.GPU, c *class, spill int) unitTimes {
 	for m, n := range c.mma {
 		u[tensorUnit] += n * mmaCycles(g, simt.Mma(m)) / clock
 	}
+	for f, n := range c.wgmma {
+		u[tensorUnit] += n * wgmmaCycles(g, simt.Wgmma(f)) / clock
+	}
 	u[mufuUnit] = c.mufu * warpSize / p.MUFU / clock
 	u[issueUnit] = max((c.issue+spilled)*warpSize/p.Issue, c.fma*warpSize/p.FMA, c.alu*warpSize/p.ALU) / clock
 	return u

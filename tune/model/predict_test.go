@@ -208,10 +208,10 @@ func TestTrafficIsAtLeastTheFormulas(t *testing.T) {
 	gpu := lookup(t, "h100")
 	p := problem(t, "flashattn", gpu, nil)
 	for _, order := range []int{0, 1} {
-		c := space.Of("BM", 128, "BN", 64, "warps", 4, "stages", 2, "order", order)
+		c := space.Of("BM", 128, "BN", 128, "warps", 8, "stages", 2, "order", order)
 		bytes := predict(t, p, c, gpu, nil).Work.HBMBytes.Value
 		require.GreaterOrEqual(t, bytes, p.Work().Bytes)
-		require.Less(t, bytes, 3*p.Work().Bytes)
+		require.Less(t, bytes, 4*p.Work().Bytes)
 	}
 }
 
@@ -232,7 +232,7 @@ func TestAttentionClasses(t *testing.T) {
 	// Row m has m + 1 squares of 128 by 128, the last one whole: 32 * 33 / 2 in all.
 	sum := 0.0
 	for m := range l.classes {
-		flops := l.classes[m].mma[simt.MmaM16N8K16BF16] * 2 * 16 * 8 * 16
+		flops := l.classes[m].wgmma[simt.WgmmaBF16] * float64(simt.WgmmaPieceFLOPs(simt.WgmmaBF16))
 		require.InEpsilon(t, float64(m+1)*128*128*128*4, flops, 0.01)
 		sum += flops
 	}
@@ -274,7 +274,7 @@ func TestSkippedRoundsCountAsRun(t *testing.T) {
 				for _, block := range []int64{0, s.Grid - 1} {
 					var counts [2]Counts
 					for whole := range 2 {
-						w := newWalk(k, stepParams(s), block, k.Threads)
+						w := newWalk(k, s, block, k.Threads)
 						w.whole = whole == 1
 						w.run()
 						counts[whole] = w.counts

@@ -21,10 +21,24 @@ func estimate(g *target.GPU, k *simt.Kernel) (registers, spill int) {
 	l := g.Limits()
 	most := min(l.RegistersPerThread, l.RegistersPerSM/max(k.Threads, 1)/8*8)
 	registers = int(ordered * float64(Pressure(k)))
+	if more := moreRegisters(k); more > 0 {
+		return most, spillBytes * max(0, registers-more)
+	}
 	if registers > most {
 		return most, spillBytes * (registers - most)
 	}
 	return max(registers, 16), 0
+}
+
+// moreRegisters is how many registers a thread raises itself to, 0 if to none.
+func moreRegisters(k *simt.Kernel) int {
+	more := 0
+	simt.Walk(k.Body, func(in *simt.Instr) {
+		if in.Op == simt.OpMaxRegisters {
+			more = max(more, int(in.Imm))
+		}
+	})
+	return more
 }
 
 // Pressure returns the most 32-bit values that live at a time in a thread of a kernel,

@@ -24,6 +24,32 @@ func mathOf(m simt.Mma) target.Math {
 	return target.F64Tensor
 }
 
+// wgmmaMath is the arithmetic of a form of wgmma.
+func wgmmaMath(f simt.Wgmma) target.Math {
+	switch f {
+	case simt.WgmmaF16:
+		return target.F16Acc32
+	case simt.WgmmaF16AccF16:
+		return target.F16Acc16
+	case simt.WgmmaBF16:
+		return target.BF16
+	case simt.WgmmaTF32:
+		return target.TF32
+	}
+	return target.F8Acc32
+}
+
+// wgmmaCycles is how many cycles of the SM's ordinary clock a piece of a wgmma
+// instruction keeps all tensor cores of an SM busy, at their peak; 0 where the GPU lacks
+// it.
+func wgmmaCycles(g *target.GPU, f simt.Wgmma) float64 {
+	peak, ok := g.Peak(wgmmaMath(f))
+	if !ok {
+		return 0
+	}
+	return float64(simt.WgmmaPieceFLOPs(f)) * float64(g.SMs) / (peak.TFLOPS * 1e6) * g.Clock()
+}
+
 // mmaCycles is how many cycles of the SM's ordinary clock one instruction keeps all
 // tensor cores of an SM busy, at the share of their peak that mma.sync reaches; 0
 // where the GPU lacks it.

@@ -37,12 +37,17 @@ type timeline struct {
 
 	open   float64   // when the copies since the last commit have landed
 	groups []float64 // when each group of copies has
+
+	product  float64   // when the wgmma instructions since the last commit are over
+	products []float64 // when each group of them is
 }
 
 // rates are how many cycles a warp's instruction keeps its sub-partition's units busy.
 type rates struct {
 	pipe [simt.NumPipes]float64
 	mma  [simt.NumMmas]float64
+
+	wgmma [simt.NumWgmmas]float64 // of a piece
 }
 
 func ratesOf(g *target.GPU) rates {
@@ -61,6 +66,9 @@ func ratesOf(g *target.GPU) rates {
 	r.pipe[simt.PipeCtrl] = 1
 	for m := range r.mma {
 		r.mma[m] = mmaCycles(g, simt.Mma(m)) * partitions(g)
+	}
+	for f := range r.wgmma {
+		r.wgmma[f] = wgmmaCycles(g, simt.Wgmma(f)) * partitions(g)
 	}
 	return r
 }
@@ -89,6 +97,19 @@ func (t *timeline) instr(in *simt.Instr) {
 	case simt.OpBar:
 		t.wait(max(start, t.last) + barrierLatency)
 		return
+	case simt.OpWgmmaCommit:
+		t.products = append(t.products, t.product)
+		t.product = 0
+		return
+	case simt.OpWgmmaWait:
+		if n := len(t.products) - int(in.Imm); n > 0 {
+			t.wait(t.products[n-1])
+		}
+		t.held(in, start)
+		return
+	case simt.OpWgmmaFence:
+		t.held(in, start)
+		return
 	case simt.OpCpAsyncCommit:
 		t.groups = append(t.groups, t.open)
 		t.open = 0
@@ -108,8 +129,19 @@ func (t *timeline) instr(in *simt.Instr) {
 	if in.Op == simt.OpCpAsync {
 		t.open = max(t.open, done)
 	}
+	if in.Op == simt.OpWgmma {
+		t.product = max(t.product, done)
+		done = t.free[pipe] // the next product of the same accumulators follows at once
+	}
 	for _, r := range in.Results {
 		t.ready[r.ID] = done
+	}
+}
+
+// held hands registers on as they are.
+func (t *timeline) held(in *simt.Instr, start float64) {
+	for _, r := range in.Results {
+		t.ready[r.ID] = max(start, t.from)
 	}
 }
 
@@ -125,6 +157,9 @@ func (t *timeline) busy(in *simt.Instr, pipe simt.Pipe) float64 {
 	switch {
 	case in.Op == simt.OpMma:
 		return t.rates.mma[in.Mma]
+	case in.Op == simt.OpWgmma:
+		s := in.Wgmma()
+		return t.rates.wgmma[s.Form] * float64(s.N/simt.WgmmaN)
 	case in.Op == simt.OpBitcast:
 		return 0
 	case pipe == simt.PipeLSU && in.Waves > 0:
@@ -147,6 +182,8 @@ func latency(in *simt.Instr, pipe simt.Pipe) float64 {
 		switch {
 		case in.Op == simt.OpShfl:
 			return shuffleLatency
+		case in.Op == simt.OpMbarArrive, in.Op == simt.OpMbarExpect, in.Op == simt.OpMbarInit, in.Op == simt.OpTensorLoad:
+			return 1 // nobody waits for their end here
 		case in.Op == simt.OpCpAsync, in.Space == simt.Global && in.Op.Info().Effect&simt.Reads != 0 && in.Op != simt.OpLdMatrix:
 			return memoryLatency
 		case in.Op == simt.OpSt || in.Op == simt.OpRed || in.Op == simt.OpStMatrix:

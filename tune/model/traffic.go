@@ -1,6 +1,7 @@
 package model
 
 import (
+	"github.com/kgen-dev/kgen/codegen"
 	"github.com/kgen-dev/kgen/codegen/simt"
 )
 
@@ -9,6 +10,11 @@ func (w *walk) count(in *simt.Instr) {
 	switch in.Op {
 	case simt.OpMma:
 		w.counts.Mma[in.Mma] += w.warpsHere()
+	case simt.OpWgmma:
+		s := in.Wgmma()
+		w.counts.Wgmma[s.Form][s.N/simt.WgmmaN] += w.warpsHere()
+	case simt.OpTensorLoad:
+		w.tensorLoad(in)
 	case simt.OpBar:
 		w.counts.Barriers += w.warpsHere()
 	case simt.OpLd, simt.OpAtom:
@@ -189,6 +195,65 @@ func (w *walk) copyAsync(in *simt.Instr) {
 		if m := w.guarded(in, warp, g); m != 0 {
 			w.counts.SharedCopies += w.banks(in, warp, m, to, int64(in.Offset), bytes)
 			w.global(&w.counts.Copies, warp, m, from, int64(in.CpAsyncGlobalOffset()), size, false)
+		}
+	}
+}
+
+// tensorLoad counts a copy by a tensor map: of its box, the rows that lie in the tensor.
+func (w *walk) tensorLoad(in *simt.Instr) {
+	param := in.Args[1].Def.Imm
+	m, base := w.maps[param], w.params[param]
+	g := w.guard(in)
+	at := make([]lanes, len(m.Dims))
+	for i, v := range in.Args[3:] {
+		if at[i] = w.get(v); !at[i].known {
+			w.counts.Unknown++
+			at[i] = lanes{known: true}
+		}
+	}
+	for warp := range w.active {
+		here := w.guarded(in, warp, g)
+		for l := range warpSize {
+			if here>>l&1 != 0 {
+				w.box(m, base, at, warp*warpSize+l)
+			}
+		}
+	}
+}
+
+// box counts one thread's copy of a box.
+func (w *walk) box(m *codegen.TensorMap, base int64, at []lanes, thread int) {
+	kind := &w.counts.Copies
+	kind.Requests++
+	inner := at[0].at(thread)
+	lo, hi := max(inner, 0), min(inner+int64(m.Box[0]), m.Dims[0])
+	size := int64(m.Elem.MemoryBits() / 8)
+	rows := 1
+	for _, n := range m.Box[1:] {
+		rows *= n
+	}
+	p := int(min(max(base>>pointerShift-1, 0), maxPointers-1))
+	for row := range rows {
+		addr, inside := base, lo < hi
+		for d := 1; d < len(m.Dims); d++ {
+			c := at[d].at(thread) + int64(row%m.Box[d])
+			row /= m.Box[d]
+			inside = inside && c >= 0 && c < m.Dims[d]
+			addr += c * m.Strides[d-1]
+		}
+		if !inside {
+			continue
+		}
+		from, to := addr+lo*size, addr+hi*size
+		if w.first[p] == 0 {
+			w.first[p] = from
+		}
+		kind.Bytes += to - from
+		for s := from / sectorBytes; s <= (to-1)/sectorBytes; s++ {
+			kind.Sectors++
+			w.reads[p].touch(s)
+			w.seen[p]++
+			w.counts.Read[p] += sectorBytes
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"github.com/kgen-dev/kgen/codegen"
 	"github.com/kgen-dev/kgen/codegen/simt"
 )
 
@@ -27,7 +28,9 @@ func (x *lanes) at(i int) int64 {
 type walk struct {
 	*kernel
 	params []int64
+	maps   []*codegen.TensorMap // by parameter; nil for other ones
 	block  int64
+	first0 int64     // number of the first thread
 	size   int       // threads
 	whole  bool      // goes through every round of every loop; else most are extrapolated
 	probe  bool      // goes through one round of each loop, and leaves out what decides no address
@@ -44,8 +47,8 @@ type walk struct {
 	first  [maxPointers]int64 // where each pointer is first read; 0: never
 }
 
-func newWalk(k *kernel, params []int64, block int64, threads int) *walk {
-	w := &walk{kernel: k, params: params, block: block, size: threads}
+func newWalk(k *kernel, s *codegen.PlanStep, block int64, threads int) *walk {
+	w := &walk{kernel: k, params: stepParams(s), maps: stepMaps(s), block: block, size: threads}
 	w.vals, w.own = make([]lanes, k.NumValues()), make([][]int64, k.NumValues())
 	for range (threads + warpSize - 1) / warpSize {
 		w.active = append(w.active, ^uint32(0))
@@ -64,6 +67,14 @@ func (w *walk) restart(block int64) {
 	w.active[0], w.exited[0] = 1, 0
 	w.counts = Counts{}
 	w.first = [maxPointers]int64{}
+	w.first0 = 0
+}
+
+// again makes the walk ready for another thread of the same block.
+func (w *walk) again(thread int) {
+	first := w.first
+	w.restart(w.block)
+	w.first, w.first0 = first, int64(thread)
 }
 
 // run goes through the whole kernel.
@@ -93,7 +104,7 @@ func (w *walk) input(v *simt.Value) {
 		case simt.TidX, simt.LaneID:
 			x := w.vector(v)
 			for i := range x {
-				x[i] = int64(i)
+				x[i] = w.first0 + int64(i)
 				if in.Special == simt.LaneID {
 					x[i] %= warpSize
 				}
