@@ -11,7 +11,7 @@ import (
 // have, and what needs a newer version or another target than the module says.
 // The error is Errors.
 func Check(m *Module) error {
-	c := &checker{m: m, known: map[string]*reading{}}
+	c := &checker{m: m, known: map[string]*reading{}, functions: map[string]bool{}}
 	if !c.header() {
 		return c.errs.orNil()
 	}
@@ -32,11 +32,13 @@ func Check(m *Module) error {
 }
 
 type checker struct {
-	m       *Module
-	target  Target
-	errs    Errors
-	known   map[string]*reading // by name and modifiers
-	scratch []byte
+	m      *Module
+	target Target
+	errs   Errors
+	known  map[string]*reading // by name and modifiers
+
+	functions map[string]bool // declared so far; true where defined
+	scratch   []byte
 }
 
 // reading is what a name with its modifiers can be, for one module.

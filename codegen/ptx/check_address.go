@@ -20,11 +20,34 @@ func (c *checker) addresses(in *Instruction, r *reading) {
 			}
 		}
 	case "ld", "ldu", "st", "atom", "red", "prefetch", "discard", "applypriority":
+		c.namedSpace(in)
 		c.wideBase(in)
 	default:
 		if strings.HasPrefix(in.Name, "mbarrier.") {
 			c.wideBase(in)
 		}
+	}
+}
+
+// namedSpace refuses the address of a variable of another space than the
+// instruction's.
+func (c *checker) namedSpace(in *Instruction) {
+	for _, m := range in.Mods {
+		word, _, _ := strings.Cut(m, "::")
+		space, ok := spaceByName[word]
+		if !ok {
+			continue
+		}
+		for i := range in.Operands {
+			o := &in.Operands[i]
+			if o.Kind != OpAddr || o.Elems()[0].Kind != OpSymbol {
+				continue
+			}
+			if v, ok := o.Elems()[0].Decl().(*Variable); ok && v.Space != space {
+				c.errorf(o.Pos, "%s: %s is in .%s space", title(in), clip(v.Name), v.Space)
+			}
+		}
+		return
 	}
 }
 

@@ -23,5 +23,22 @@ func (c *checker) call(in *Instruction) {
 	}
 	if len(returns) != len(f.Returns) || len(args) != len(f.Params) {
 		c.errorf(in.Pos, "call of %s with %d results and %d arguments: want %d and %d", clip(f.Name), len(returns), len(args), len(f.Returns), len(f.Params))
+		return
 	}
+	for i := range args {
+		c.argument(&args[i], f.Params[i])
+	}
+	for i := range returns {
+		c.argument(&returns[i], f.Returns[i])
+	}
+}
+
+// argument compares the size of a variable that is passed with that of the
+// parameter; a parameter without an extent takes any.
+func (c *checker) argument(o *Operand, p *Variable) {
+	v, ok := o.Decl().(*Variable)
+	if !ok || o.Kind != OpSymbol || p.Size() == 0 || v.Size() == p.Size() {
+		return
+	}
+	c.errorf(o.Pos, "argument %s of %d bytes: parameter %s has %d", clip(v.Name), v.Size(), clip(p.Name), p.Size())
 }

@@ -27,27 +27,82 @@ func (c *checker) needs(pos Pos, what string) {
 func (c *checker) declaration(d Decl) {
 	switch d := d.(type) {
 	case *Variable:
-		c.variable(d)
+		c.variable(d, inModule)
 	case *Alias:
 		c.needs(d.Pos, ".alias")
+		if _, ok := c.functions[d.Name]; !ok {
+			c.errorf(d.Pos, "alias %s: want it declared as a function before", clip(d.Name))
+		}
+	case *Section:
+		if d.Name == "@@" && !c.m.Version.Less(Version{2, 0}) {
+			c.errorf(d.Pos, "@@DWARF: want .section since PTX 2.0")
+		}
 	case *Function:
-		if d.NoReturn {
-			c.needs(d.Pos, ".noreturn")
-		}
-		for _, dir := range d.Directives {
-			c.needs(dir.Pos, "."+dir.Name)
-		}
-		if d.Body != nil {
-			c.block(d.Body)
-		}
+		c.function(d)
 	}
 }
 
-func (c *checker) variable(v *Variable) {
-	c.needs(v.Pos, "."+v.Type.String())
-	for _, a := range v.Attributes {
-		c.needs(v.Pos, "."+a.Name)
+func (c *checker) function(f *Function) {
+	if c.functions[f.Name] && f.Body == nil {
+		c.errorf(f.Pos, "%s: defined before: want no declaration after that", clip(f.Name))
 	}
+	c.functions[f.Name] = c.functions[f.Name] || f.Body != nil
+	if f.NoReturn {
+		c.needs(f.Pos, ".noreturn")
+	}
+	for _, d := range f.Directives {
+		c.needs(d.Pos, "."+d.Name)
+	}
+	if why := c.wrongFunction(f); why != "" {
+		c.errorf(f.Pos, "%s: %s", clip(f.Name), why)
+	}
+	at := inFunctionParams
+	if f.Kernel {
+		at = inKernelParams
+	}
+	for _, v := range f.Params {
+		c.variable(v, at)
+	}
+	for _, v := range f.Returns {
+		c.variable(v, inFunctionParams)
+	}
+	if f.Body != nil {
+		c.block(f.Body)
+	}
+}
+
+// together are directives of which a kernel may have one.
+var together = [][2]string{{"maxntid", "reqntid"}, {"maxclusterrank", "reqnctapercluster"}}
+
+func (c *checker) wrongFunction(f *Function) string {
+	switch {
+	case f.Kernel && f.NoReturn:
+		return ".noreturn of a kernel: want it of functions alone"
+	case f.Linkage == Common:
+		return ".common of a function: want .visible, .weak or .extern"
+	case len(f.Returns) > 1 && f.Returns[0].Space == SpaceParam:
+		return "several results: want one"
+	}
+	for _, pair := range together {
+		if _, ok := f.Directive(pair[0]); !ok {
+			continue
+		}
+		if _, ok := f.Directive(pair[1]); ok {
+			return "." + pair[0] + " and ." + pair[1] + ": want one of them"
+		}
+	}
+	if _, ok := f.Directive("maxnctapersm"); ok && !c.m.Version.Less(Version{2, 1}) {
+		return ".maxnctapersm: want .minnctapersm since PTX 2.1"
+	}
+	for _, name := range []string{"maxntid", "reqntid", "reqnctapercluster"} {
+		d, _ := f.Directive(name)
+		for _, v := range d.Values {
+			if v == 0 {
+				return "." + name + " of 0: want 1 or more"
+			}
+		}
+	}
+	return ""
 }
 
 func (c *checker) block(b *Block) {
@@ -56,7 +111,9 @@ func (c *checker) block(b *Block) {
 		case *Block:
 			c.block(s)
 		case *Variable:
-			c.variable(s)
+			c.variable(s, inBody)
+		case *Section:
+			c.errorf(s.Pos, "section %s inside a function: want it outside", clip(s.Name))
 		}
 	}
 }

@@ -12,8 +12,8 @@ const (
 	MaxSource       = 1 << 25 // bytes of text
 	MaxInstructions = 1 << 20
 	MaxDeclarations = 1 << 20 // labels, blocks and directives among them
-	MaxNest   = 100     // braces, brackets and parentheses inside one another
-	MaxValues = 1 << 20 // values of all initialisers together
+	MaxNest         = 100     // braces, brackets and parentheses inside one another
+	MaxValues       = 1 << 20 // values of all initialisers together
 )
 
 // Parse reads a module. It wants the grammar alone: names are not looked up

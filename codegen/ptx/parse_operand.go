@@ -75,6 +75,9 @@ func (p *parser) named() Operand {
 		index.Symbol, index.Pos = o.Symbol, o.Pos
 		return index
 	}
+	if p.tok == '-' {
+		p.expected("'+' and the offset, as in " + clip(o.Name()) + "+-4")
+	}
 	p.offset(&o)
 	return o
 }

@@ -96,7 +96,13 @@ func isRun(s *Symbol) bool {
 
 func (r *resolver) declare(pos Pos, name string, d any) {
 	s := &r.scopes[len(r.scopes)-1]
-	if old, ok := s.names[name]; ok {
+	old, ok := s.names[name]
+	if !ok && s.ranged {
+		prefix, n := splitNumber(name)
+		old = s.names[prefix]
+		ok = old != nil && isRun(old) && n >= 0 && n < old.Decl.(*Variable).Range
+	}
+	if ok {
 		r.errorf(pos, "%s: declared before%s", clip(name), placeOf(old))
 		return
 	}
