@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/kgen-dev/kgen/bench/vm"
+	"github.com/kgen-dev/kgen/ir/num"
 )
 
 // format is a binary floating-point format, worked with through math/big.
@@ -355,44 +358,64 @@ func TestFloatInstructions(t *testing.T) {
 	}
 }
 
-// approximations are bounded by PTX (ISA 9.7.3): relative, or absolute near 0.
+// TestApproximations: results stay within PTX's bounds (ISA 9.7.3 and 9.7.4),
+// also when they are perturbed, and then some are not the nearest.
 func TestApproximations(t *testing.T) {
 	for _, a := range []struct {
 		op       string
 		f        func(x float64) float64
 		lo, hi   float64
+		ulps     float64
 		relative float64
 		absolute float64
 	}{
-		{"rcp.approx.f32", func(x float64) float64 { return 1 / x }, 1e-30, 1e30, 0x1p-23, 0},
-		{"sqrt.approx.f32", math.Sqrt, 1e-30, 1e30, 0x1p-23, 0},
-		{"rsqrt.approx.f32", func(x float64) float64 { return 1 / math.Sqrt(x) }, 1e-30, 1e30, 0x1p-22, 0},
-		{"ex2.approx.f32", math.Exp2, -120, 120, 0x1p-22, 0},
-		{"ex2.approx.ftz.f32", math.Exp2, -120, 120, 0x1p-22, 0},
-		{"lg2.approx.f32", math.Log2, 1e-30, 1e30, 0x1p-22, 0x1p-22},
-		{"sin.approx.f32", math.Sin, -2 * math.Pi, 2 * math.Pi, 0, 0x1p-20},
-		{"cos.approx.f32", math.Cos, -2 * math.Pi, 2 * math.Pi, 0, 0x1p-20},
-		{"tanh.approx.f32", math.Tanh, -10, 10, 0x1p-11, 0},
+		{"rcp.approx.f32", func(x float64) float64 { return 1 / x }, 1e-30, 1e30, 1, 0, 0},
+		{"rcp.approx.ftz.f32", func(x float64) float64 { return 1 / x }, 1e-30, 1e30, 1, 0, 0},
+		{"sqrt.approx.f32", math.Sqrt, 1e-30, 1e30, 0, 0x1p-23, 0},
+		{"rsqrt.approx.f32", func(x float64) float64 { return 1 / math.Sqrt(x) }, 1e-30, 1e30, 0, math.Exp2(-22.9), 0},
+		{"ex2.approx.f32", math.Exp2, -120, 120, 2, 0, 0},
+		{"ex2.approx.ftz.f32", math.Exp2, -120, 120, 2, 0, 0},
+		{"lg2.approx.f32", math.Log2, 0.501, 1.999, 0, 0, 0x1p-22},
+		{"lg2.approx.f32", math.Log2, 2, 1e30, 0, 0x1p-22, 0},
+		{"sin.approx.f32", math.Sin, -2 * math.Pi, 2 * math.Pi, 0, 0, math.Exp2(-20.5)},
+		{"cos.approx.f32", math.Cos, -2 * math.Pi, 2 * math.Pi, 0, 0, math.Exp2(-20.5)},
+		{"tanh.approx.f32", math.Tanh, -10, 10, 0, 0x1p-11, 0},
 	} {
-		t.Run(a.op, func(t *testing.T) {
-			const n = 2048
-			r := rand.New(rand.NewPCG(9, 9))
-			var in []byte
-			var xs []float64
-			for range n {
-				x := a.lo + (a.hi-a.lo)*r.Float64()
-				if a.lo > 0 {
-					x = a.lo * math.Pow(a.hi/a.lo, r.Float64())
+		for _, approx := range []vm.Approx{vm.Rounded, vm.Perturbed} {
+			t.Run(a.op+string(approx), func(t *testing.T) {
+				const n = 1024
+				r := rand.New(rand.NewPCG(9, 9))
+				var in []byte
+				var xs []float64
+				for range n {
+					x := a.lo + (a.hi-a.lo)*r.Float64()
+					if a.lo > 0 {
+						x = a.lo * math.Pow(a.hi/a.lo, r.Float64())
+					}
+					xs = append(xs, float64(float32(x)))
+					in = append(in, longs(uint64(math.Float32bits(float32(x))))...)
 				}
-				xs = append(xs, float64(float32(x)))
-				in = append(in, longs(uint64(math.Float32bits(float32(x))))...)
-			}
-			got := instruction{op: a.op, dst: 32, src: []int{32}}.run(t, in, n)
-			for i, x := range xs {
-				want := a.f(x)
-				require.InDelta(t, want, float64(float(uint32(got[i]))), a.relative*math.Abs(want)+a.absolute, "%s(%g)", a.op, x)
-			}
-		})
+				ins := instruction{op: a.op, dst: 32, src: []int{32}, opt: vm.Options{Approx: approx, Seed: 5}}
+				got := ins.run(t, in, n)
+				off := 0
+				for i, x := range xs {
+					want := a.f(x)
+					bound := a.ulps*num.F32.ULP(want) + a.relative*math.Abs(want) + a.absolute
+					require.InDelta(t, want, float64(float(uint32(got[i]))), bound, "%s(%g)", a.op, x)
+					if got[i] != uint64(math.Float32bits(float32(want))) {
+						off++
+					}
+				}
+				if approx == vm.Perturbed {
+					require.Greater(t, off, n/8)
+					require.Equal(t, got, ins.run(t, in, n), "the same seed")
+					ins.opt.Seed = 6
+					require.NotEqual(t, got, ins.run(t, in, n), "another seed")
+				} else {
+					require.Zero(t, off, "not the nearest")
+				}
+			})
+		}
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/kgen-dev/kgen/bench/vm"
 )
 
 // instruction is a line of the conformance table: an opcode, the widths of its
@@ -24,6 +26,7 @@ type instruction struct {
 	target string
 	values func(r *rand.Rand, bits int) uint64 // operands; nil: any
 
+	opt       vm.Options
 	n         int      // of operands tried; 0: 1024
 	selectors []string // of video instructions: of the result and the operands
 	minus     int      // the operand, from 1, with a minus
@@ -131,7 +134,7 @@ func (ins instruction) run(t *testing.T, in []byte, n int) []uint64 {
 	p := small{
 		target: target,
 		regs:   ".reg .b64 %ad, %dq, %q<4>; .reg .b32 %c, %x, %dr, %r<4>; .reg .b16 %dh, %h<4>; .reg .b8 %e<5>; .reg .pred %dp, %sp<4>;",
-		body:   body.String(), grid: uint32(rows / 128), block: 128,
+		body:   body.String(), grid: uint32(rows / 128), block: 128, opt: ins.opt,
 	}
 	out, report := p.run(t, in, make([]byte, 8*rows))
 	require.Empty(t, report.Faults)

@@ -88,6 +88,9 @@ func (d *decoder) divide() {
 	}
 	m := floatMode{round: round.mode, ftz: ftz}
 	f := quotient(ft, m)
+	if off := d.perturbation("div", t); off != nil && approx != "" {
+		f = perturbedQuotient(off, m)
+	}
 	if approx == "approx" {
 		exact := f
 		// PTX: for a divisor above 2^126 the result is 0 (NaN of an infinity).
@@ -115,10 +118,12 @@ func (d *decoder) special1(op string) {
 		d.refuse("type .%s: want a floating-point type", t)
 	}
 	var f laneFn
+	var off func(x, y float64) float64
 	switch {
 	case approx:
-		f = approximation(op, ft, m)
-		if ft.wide { // rcp and rsqrt.approx.ftz.f64 look at the upper half alone
+		off = d.perturbation(op, t)
+		f = approximation(op, ft, m, off)
+		if ft.wide && m.ftz { // rcp and rsqrt.approx.ftz.f64 look at the upper half alone
 			whole := f
 			f = func(a, _, _ uint64) uint64 { return whole(a>>32<<32, 0, 0) >> 32 << 32 }
 		}
@@ -135,7 +140,7 @@ func (d *decoder) special1(op string) {
 		d.refuse("want .approx")
 	}
 	var fast execFn
-	if op == "ex2" && t == ptx.F32 {
+	if op == "ex2" && t == ptx.F32 && off == nil {
 		fast = fastEx2(m.ftz)
 	}
 	d.pure(f, fast, t, t)

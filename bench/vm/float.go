@@ -470,21 +470,3 @@ func extreme3(greater bool, t floatType, m floatMode) laneFn {
 	f := extreme(greater, t, m)
 	return func(a, b, c uint64) uint64 { return f(f(a, b, 0), c, 0) }
 }
-
-// approximate are the functions of the special function unit, correctly
-// rounded here; PTX bounds their error.
-var approximate = map[string]func(float64) float64{
-	"rcp":   func(x float64) float64 { return 1 / x },
-	"sqrt":  math.Sqrt,
-	"rsqrt": func(x float64) float64 { return 1 / math.Sqrt(x) },
-	"ex2":   math.Exp2,
-	"lg2":   math.Log2,
-	"sin":   math.Sin,
-	"cos":   math.Cos,
-	"tanh":  math.Tanh,
-}
-
-func approximation(op string, t floatType, m floatMode) laneFn {
-	f := approximate[op]
-	return m.wrap(t, func(a, _, _ uint64) uint64 { return t.encode(f(t.value(a)), num.Even) })
-}

@@ -27,6 +27,7 @@ type Options struct {
 	Seed     uint64      // of all that is left to chance
 	Schedule Schedule
 	Async    Async
+	Approx   Approx // of approximate instructions
 	Checks   Checks
 	Workers  int // blocks run at a time; 0: one for each core
 

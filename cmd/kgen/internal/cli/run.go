@@ -23,6 +23,7 @@ type machineFlags struct {
 	seed     uint64
 	schedule choice
 	async    choice
+	approx   choice
 	checks   string
 	maxSteps int64
 }
@@ -31,6 +32,7 @@ func newMachineFlags() machineFlags {
 	return machineFlags{
 		schedule: choice{value: "order", words: []string{"order", "random"}},
 		async:    choice{value: "late", words: []string{"late", "early", "random"}},
+		approx:   choice{value: "round", words: []string{"round", "perturb"}},
 	}
 }
 
@@ -38,6 +40,7 @@ func (f *machineFlags) declare(c *cobra.Command) {
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "`N` that all chance follows from (default 0)")
 	choiceFlag(c, &f.schedule, "schedule", "the order of warps, lanes and blocks")
 	choiceFlag(c, &f.async, "async", "when asynchronous copies and tensor operations land")
+	choiceFlag(c, &f.approx, "approx", "what approximate instructions give: the nearest value, or another within PTX's bounds by the seed")
 	c.Flags().Int64Var(&f.maxSteps, "max-steps", vm.DefaultSteps, "`N` warp instructions after which a launch counts as one without an end")
 	c.Flags().StringVar(&f.checks, "checks", "", "`LIST` of faults to look for: all, none, classes, +class or -class (default all but strict-proxy and same-value)")
 	mustComplete(c, "checks", completeChecks)
@@ -70,6 +73,9 @@ func (f *machineFlags) open(gpu *target.GPU) (*vm.Device, error) {
 		return nil, err
 	}
 	if opt.Async, err = vm.ParseAsync(f.async.value); err != nil {
+		return nil, err
+	}
+	if opt.Approx, err = vm.ParseApprox(f.approx.value); err != nil {
 		return nil, err
 	}
 	if opt.Checks, err = vm.ParseChecks(f.checks); err != nil {
