@@ -181,9 +181,14 @@ func (d *decoder) readSpecial(in *inst, s ptx.Special) {
 		ptx.Laneid, ptx.Warpid, ptx.Nwarpid, ptx.Smid, ptx.Nsmid, ptx.Gridid,
 		ptx.LanemaskEq, ptx.LanemaskLe, ptx.LanemaskLt, ptx.LanemaskGe, ptx.LanemaskGt,
 		ptx.Clock, ptx.ClockHi, ptx.Clock64, ptx.Globaltimer, ptx.GlobaltimerLo, ptx.GlobaltimerHi,
-		ptx.TotalSmemSize, ptx.AggrSmemSize, ptx.DynamicSmemSize:
+		ptx.TotalSmemSize, ptx.AggrSmemSize, ptx.DynamicSmemSize,
+		// The driver's and the profiler's, which say nothing here: zero.
+		ptx.ReservedSmemOffsetBegin, ptx.ReservedSmemOffset0, ptx.ReservedSmemOffset1, ptx.CurrentGraphExec:
+	case ptx.ReservedSmemOffsetEnd, ptx.ReservedSmemOffsetCap:
 	default:
-		d.refuse("the virtual machine has no special register %s", s)
+		if s < ptx.Pm0 { // the performance counters and %envreg follow
+			d.refuse("the virtual machine has no special register %s", s)
+		}
 	}
 	in.fn[modeFull] = readSpecial
 }
@@ -262,6 +267,8 @@ func (w *warp) uniformSpecial(s ptx.Special) uint64 {
 		return uint64(w.executed) // time is what the warp has executed
 	case ptx.ClockHi, ptx.GlobaltimerHi:
 		return uint64(w.executed) >> 32
+	case ptx.ReservedSmemOffsetEnd, ptx.ReservedSmemOffsetCap:
+		return uint64(l.mod.sharedBase())
 	case ptx.TotalSmemSize, ptx.AggrSmemSize:
 		return uint64(l.sharedSize)
 	case ptx.DynamicSmemSize:
