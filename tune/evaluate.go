@@ -202,7 +202,7 @@ func (s *session) fresh(ctx context.Context, c space.Config, p *program, src sou
 	if err != nil {
 		return e, fmt.Errorf("configuration %q: %w", c, err)
 	}
-	prediction, err := model.Predict(s.GPU, p.compiled, p.plan, taken)
+	prediction, err := model.Predict(s.GPU, p.compiled, p.plan, s.inputs, taken)
 	if errors.Is(err, codegen.ErrResources) {
 		return dropped(e, store.Resources, err), nil
 	}

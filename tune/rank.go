@@ -101,7 +101,7 @@ func (s *session) estimate(ctx context.Context, all []candidate) error {
 		p, err := s.lower(c.config)
 		if err == nil {
 			var pr *model.Prediction
-			if pr, err = model.Predict(s.GPU, p.compiled, p.plan, nil); err == nil {
+			if pr, err = model.Predict(s.GPU, p.compiled, p.plan, s.inputs, nil); err == nil {
 				c.us = pr.US
 			}
 		}

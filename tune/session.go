@@ -23,6 +23,7 @@ type session struct {
 	fallback space.Config // what is used untuned; none: empty
 	run      *store.Run
 	args     []codegen.Argument
+	inputs   model.Inputs
 	roofs    roofline.Roofs
 	leastUS  float64 // of the problem, by formula
 	result   Result
@@ -36,7 +37,7 @@ type session struct {
 
 func newSession(ctx context.Context, o Options) (*session, error) {
 	o.fill()
-	s := &session{Options: o, failed: map[store.Outcome]int{}, roofs: roofline.DeviceRoofs(o.GPU), args: arguments(o.Problem)}
+	s := &session{Options: o, failed: map[store.Outcome]int{}, roofs: roofline.DeviceRoofs(o.GPU), args: arguments(o.Problem), inputs: family.Integers(o.Problem.Args())}
 	formula, err := roofline.Assess(s.roofs, FormulaWork(o.Problem.Work()))
 	if err != nil {
 		return nil, fmt.Errorf("%s on %s (%s): %w: %w", o.Family.Name, o.GPU.Name, o.GPU.ID, ErrNoRate, err)

@@ -2,6 +2,7 @@ package tune
 
 import (
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"strconv"
 
@@ -13,8 +14,8 @@ import (
 // shrink to something between the two; the rest count things such as sequences and
 // heads, and shrink to a few.
 const (
-	longest        = 64
-	shortLo, short = 97, 230
+	longest        = 65
+	shortLo, short = 101, 230
 	handful        = 2
 )
 
@@ -49,7 +50,33 @@ func shrink(f *family.Family, p family.Problem, c space.Config, r *rand.Rand) (f
 			}
 		}
 	}
+	for i := range f.Flags {
+		for j := range i {
+			// Of heads and key heads only the ratio may be the program's.
+			x, y := f.Flags[j].Name, f.Flags[i].Name
+			m, err1 := strconv.Atoi(flags[x])
+			n, err2 := strconv.Atoi(flags[y])
+			g := gcd(m, n)
+			if err1 != nil || err2 != nil || g <= 1 || max(m, n) >= longest {
+				continue
+			}
+			old := maps.Clone(flags)
+			flags[x], flags[y] = strconv.Itoa(m/g), strconv.Itoa(n/g)
+			if q, ok := same(flags); ok {
+				small = q
+			} else {
+				flags = old
+			}
+		}
+	}
 	return small, nil
+}
+
+func gcd(m, n int) int {
+	for n != 0 {
+		m, n = n, m%n
+	}
+	return m
 }
 
 // halve finds a problem that runs the very program of p and that fits, by halving its

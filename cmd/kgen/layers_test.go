@@ -29,6 +29,7 @@ var layers = map[string][]string{
 	"codegen/cache":      {"codegen/atomicfile"},
 	"codegen/cubin":      {},
 	"codegen/cudac":      {"codegen/simt"},
+	"codegen/gopkg":      {"codegen", "ir"},
 	"codegen/nvrtc":      {"codegen/nvrtc"}, // its test helper
 	"codegen/ptx":        {"codegen/simt"},
 	"codegen/simt":       {"codegen/simt"}, // its test helper

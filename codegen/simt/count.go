@@ -4,10 +4,13 @@ import "fmt"
 
 // Env is a launch, as far as it decides how often a block runs what.
 type Env struct {
-	Params []int64  // by number; what pointers point to does not matter
+	Params []int64  // by number
 	Block  [3]int64 // the block's place in the grid
 	Grid   [3]int64
 	Rounds int64 // of loops whose bounds no launch value determines; 0 means 1
+
+	// Load gives the 32-bit integer at a global address, where it is known; nil: none is.
+	Load func(address int64) (int64, bool)
 }
 
 // Counter counts a kernel's work for any launch. It knows how much each
@@ -128,7 +131,7 @@ func (s *slicer) block(b *Block) {
 				}
 			}
 		default:
-			if !s.wanted(in) || in.Op.Info().Effect != 0 {
+			if !s.wanted(in) || in.Op.Info().Effect != 0 && !in.LoadsInteger() {
 				continue
 			}
 			for _, x := range in.Args {
@@ -319,6 +322,10 @@ func (c *Counter) compute(in *Instr) {
 		c.set(in.Results[1], x>>(in.Type.Bits()/2), ok)
 		return
 	}
+	if in.LoadsInteger() {
+		c.load(in)
+		return
+	}
 	if in.Op.Info().Effect != 0 || len(in.Results) != 1 || len(in.Args) > 3 {
 		for _, r := range in.Results {
 			c.set(r, 0, false)
@@ -344,6 +351,34 @@ func (c *Counter) compute(in *Instr) {
 	}
 	v, ok := evaluate(in.Op, in.Type, in.Args[0].Type, in.attrs(), x)
 	c.set(r, v, ok)
+}
+
+// LoadsInteger tells whether an instruction loads one 32-bit value from global memory,
+// which may be a length or a place in a table.
+func (in *Instr) LoadsInteger() bool {
+	return in.Op == OpLd && in.Space == Global && in.Type == I32 && in.Vec == 1 && in.Mem.Bytes() == 4
+}
+
+// load evaluates a load that decides something.
+func (c *Counter) load(in *Instr) {
+	r := in.Results[0]
+	if in.Guard != nil {
+		if g, ok := c.get(in.Guard); !ok || (g != 0) == in.GuardNot {
+			x, fallback := int64(0), false
+			if ok && len(in.Args) > 1 {
+				x, fallback = c.get(in.Args[1])
+			}
+			c.set(r, x, fallback)
+			return
+		}
+	}
+	at, ok := c.get(in.Args[0])
+	if !ok || c.env.Load == nil {
+		c.set(r, 0, false)
+		return
+	}
+	x, ok := c.env.Load(at + int64(in.Offset))
+	c.set(r, x, ok)
 }
 
 // partly evaluates what one known operand decides alone.

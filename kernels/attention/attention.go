@@ -33,14 +33,22 @@ type Problem struct {
 // Family describes attention.
 func Family() *family.Family {
 	return &family.Family{
-		Name: "flashattn",
-		Doc:  "attention forward: softmax(scale Q K^T) V with grouped heads, and its log-sum-exp",
+		Name:   "flashattn",
+		Doc:    "attention forward: softmax(scale Q K^T) V with grouped heads, and its log-sum-exp",
+		Prefix: "FlashAttn",
+		Sizes: []family.Extent{
+			{Symbol: "B", Field: "Batch", Doc: "sequences"},
+			{Symbol: "Sq", Field: "Seq", Doc: "queries of a sequence"},
+			{Symbol: "Sk", Field: "SeqKV", Doc: "keys of a sequence"},
+			{Symbol: "KVH", Field: "KVHeads", Doc: "heads of keys and values"},
+			{Symbol: "H", Field: "Heads", Doc: "heads of queries", MultipleOf: "KVHeads"},
+		},
 		Flags: []family.Flag{
 			family.Size("batch", 4, "sequences"),
 			family.Size("heads", 32, "query heads"),
 			family.Size("kv-heads", 8, "key and value heads; divides heads"),
 			family.Size("seq", 4096, "queries of a sequence"),
-			{Name: "seq-kv", Doc: "keys of a sequence; as many as queries if not given", Kind: family.Int, Min: 1, Max: family.MaxSize},
+			family.Size("seq-kv", 0, "keys of a sequence; as many as queries if not given"),
 			{Name: "head-dim", Doc: "elements of a head's row", Kind: family.Int, Default: "128", Min: 16, Max: 256, Multiple: 16},
 			family.Switch("causal", true, "query i sees keys up to i + seq-kv - seq"),
 			family.OneOf("dtype", "type of Q, K, V and O",

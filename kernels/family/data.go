@@ -48,6 +48,27 @@ func NewData(args []Arg, seed uint64) (Data, error) {
 	return d, nil
 }
 
+// Integers returns the memory of the arguments that are 32-bit integers which a family
+// fills in, such as lengths, by their numbers: they decide what a kernel does.
+func Integers(args []Arg) map[int][]byte {
+	var out map[int][]byte
+	for i, a := range args {
+		if a.Elem != ir.I32 || a.Fill == nil {
+			continue
+		}
+		t, err := NewTensor(a)
+		if err != nil {
+			panic(err) // 32-bit integers have host data
+		}
+		a.Fill(t)
+		if out == nil {
+			out = map[int][]byte{}
+		}
+		out[i] = t.Bytes
+	}
+	return out
+}
+
 // NewTensor allocates an argument's memory with NaN everywhere.
 func NewTensor(a Arg) (*Tensor, error) {
 	if _, ok := codecs[a.Elem]; !ok {

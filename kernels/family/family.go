@@ -20,6 +20,15 @@ type Family struct {
 	Doc   string // one line
 	Flags []Flag
 
+	// Prefix begins the names of the family's types and functions in generated packages:
+	// "FlashAttn". Sizes are the fields of its shapes there, one for each symbol of its
+	// programs' views.
+	Prefix string
+	Sizes  []Extent
+	// Others are changes of the flags whose programs serve sizes that those of the flags
+	// as they are do not, such as unaligned ones: faster programs first.
+	Others []map[string]string
+
 	// New makes the problem that checked flags describe. It checks what no flag can
 	// alone, such as heads against kv-heads.
 	New func(Values) (Problem, error)
@@ -27,6 +36,14 @@ type Family struct {
 	// Awkward draws a small problem whose sizes meet as many edges as they can: not
 	// multiples of anything, smaller than a tile, padded rows, empty loops.
 	Awkward func(*rand.Rand) Problem
+}
+
+// Extent is a size of the family's problems as callers of generated code see it.
+type Extent struct {
+	Symbol     string // in the programs: "Sk"
+	Field      string // in Go: "SeqKV"
+	Doc        string
+	MultipleOf string // another field that it must be a multiple of, one listed before it; "" for none
 }
 
 // Problem is an instance of a family: sizes, types and options, all checked.

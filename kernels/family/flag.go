@@ -33,6 +33,8 @@ type Flag struct {
 	Min, Max int64    // Int: the range
 	Multiple int64    // Int: above 1, the value is a multiple of this
 	Options  []Option // Choice
+
+	size bool
 }
 
 // Option is a value of a Choice.
@@ -44,9 +46,16 @@ type Option struct {
 // MaxSize is the largest size of a dimension.
 const MaxSize = ir.MaxDim
 
-// Size returns a flag for a size from 1 to MaxSize.
-func Size(name string, def int, doc string) Flag {
-	return Flag{Name: name, Doc: doc, Kind: Int, Default: strconv.Itoa(def), Min: 1, Max: MaxSize}
+// Size returns a flag for a size from 1 to MaxSize; def is 0 where the family decides.
+func Size(name string, def int, doc string) Flag { return SizeTo(name, def, MaxSize, doc) }
+
+// SizeTo returns a flag for a size from 1 to most.
+func SizeTo(name string, def int, most int64, doc string) Flag {
+	text := ""
+	if def > 0 {
+		text = strconv.Itoa(def)
+	}
+	return Flag{Name: name, Doc: doc, Kind: Int, Default: text, Min: 1, Max: most, size: true}
 }
 
 // Switch returns a flag that is on or off.
@@ -58,6 +67,9 @@ func Switch(name string, def bool, doc string) Flag {
 func OneOf(name, doc string, options ...Option) Flag {
 	return Flag{Name: name, Doc: doc, Kind: Choice, Default: options[0].Name, Options: options}
 }
+
+// IsSize reports whether a flag is a size, which programs take as a run-time argument.
+func (f Flag) IsSize() bool { return f.size }
 
 // Values are a family's flags with checked values.
 type Values struct {

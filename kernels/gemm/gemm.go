@@ -33,8 +33,15 @@ type Problem struct {
 // Family describes GEMM.
 func Family() *family.Family {
 	return &family.Family{
-		Name: "gemm",
-		Doc:  "matrix product with an epilogue: act(alpha A B + bias) + residual",
+		Name:   "gemm",
+		Doc:    "matrix product with an epilogue: act(alpha A B + bias) + residual",
+		Prefix: "Gemm",
+		Sizes: []family.Extent{
+			{Symbol: "M", Field: "M", Doc: "rows of A and C"},
+			{Symbol: "N", Field: "N", Doc: "columns of B and C"},
+			{Symbol: "K", Field: "K", Doc: "columns of A, rows of B"},
+		},
+		Others: []map[string]string{{"m": "4095", "n": "4095", "k": "4095"}},
 		Flags: []family.Flag{
 			family.Size("m", 4096, "rows of A and C"),
 			family.Size("n", 4096, "columns of B and C"),

@@ -48,11 +48,17 @@ var (
 // Family describes layernorm.
 func Family() *family.Family {
 	return &family.Family{
-		Name: "layernorm",
-		Doc:  "LayerNorm or RMSNorm of dropout(x) + residual",
+		Name:   "layernorm",
+		Doc:    "LayerNorm or RMSNorm of dropout(x) + residual",
+		Prefix: "LayerNorm",
+		Sizes: []family.Extent{
+			{Symbol: "R", Field: "Rows", Doc: "rows of x"},
+			{Symbol: "N", Field: "Cols", Doc: "elements of a row"},
+		},
+		Others: []map[string]string{{"cols": "1023"}, {"cols": "65536"}, {"cols": "65535"}},
 		Flags: []family.Flag{
 			family.Size("rows", 8192, "rows of x"),
-			{Name: "cols", Doc: "elements of a row", Default: "4096", Min: 1, Max: maxCols},
+			family.SizeTo("cols", 4096, maxCols, "elements of a row"),
 			family.OneOf("norm", "layer subtracts the mean, rms does not", family.Option{Name: "layer"}, family.Option{Name: "rms"}),
 			family.OneOf("dtype", "type of x and y", types...),
 			family.OneOf("residual", "type of the residual that is added; same: that of x", own...),

@@ -39,8 +39,16 @@ type Problem struct {
 // Family describes paged attention.
 func Family() *family.Family {
 	return &family.Family{
-		Name: "paged",
-		Doc:  "attention over a paged cache of keys and values",
+		Name:   "paged",
+		Doc:    "attention over a paged cache of keys and values",
+		Prefix: "Paged",
+		Sizes: []family.Extent{
+			{Symbol: "B", Field: "Batch", Doc: "sequences"},
+			{Symbol: "T", Field: "Query", Doc: "query tokens of a sequence"},
+			{Symbol: "KVH", Field: "KVHeads", Doc: "heads of keys and values"},
+			{Symbol: "E", Field: "Entries", Doc: "pages that a row of the block table lists"},
+			{Symbol: "P", Field: "Pages", Doc: "pages of the cache"},
+		},
 		Flags: []family.Flag{
 			family.Size("batch", 64, "sequences"),
 			family.Size("query", 1, "query tokens of a sequence, the last of its length"),

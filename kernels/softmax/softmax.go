@@ -22,8 +22,14 @@ type Problem struct {
 // Family describes softmax.
 func Family() *family.Family {
 	return &family.Family{
-		Name: "softmax",
-		Doc:  "softmax of every row of a matrix",
+		Name:   "softmax",
+		Doc:    "softmax of every row of a matrix",
+		Prefix: "Softmax",
+		Sizes: []family.Extent{
+			{Symbol: "R", Field: "Rows", Doc: "rows"},
+			{Symbol: "N", Field: "Cols", Doc: "elements of a row"},
+		},
+		Others: []map[string]string{{"cols": "4095"}},
 		Flags: []family.Flag{
 			family.Size("rows", 4096, "rows"),
 			family.Size("cols", 4096, "elements of a row"),

@@ -37,7 +37,7 @@ func TestCountsAreWhatExecutes(t *testing.T) {
 				c, err := family.Draw(r, b)
 				require.NoError(t, err)
 				compiled, plan := compile(t, p, c, gpu)
-				got, want := walked(t, compiled, plan), executed(t, p, compiled, plan, gpu)
+				got, want := walked(t, compiled, plan, family.Integers(p.Args())), executed(t, p, compiled, plan, gpu)
 				require.Equal(t, want, got, "%v with %s on %s", p.Settings(), c, gpu.Name)
 			})
 		}
@@ -90,14 +90,14 @@ type tally struct {
 }
 
 // walked counts every block of every step.
-func walked(t testing.TB, c *codegen.Compiled, plan *codegen.Plan) tally {
+func walked(t testing.TB, c *codegen.Compiled, plan *codegen.Plan, in Inputs) tally {
 	t.Helper()
 	var sum Counts
 	for i := range plan.Steps {
 		s := &plan.Steps[i]
 		k := prepare(kernelOf(c, s.Kernel))
 		for block := range s.Grid {
-			w := newWalk(k, s, block, k.Threads)
+			w := newWalk(k, s, in, block, k.Threads)
 			w.whole = true
 			w.run()
 			sum.add(&w.counts, 1)

@@ -95,6 +95,9 @@ func (s *slicer) block(b *simt.Block, branch bool) {
 			if in.Space == simt.Global || in.Waves == 0 || branch || in.Guard != nil {
 				s.mark(in.Args[0])
 			}
+			if in.LoadsInteger() && s.need[in.Results[0].ID] {
+				s.mark(in.Args...)
+			}
 		case simt.OpCpAsync:
 			s.mark(in.Args[1:]...)
 			if in.Waves == 0 || branch || in.Guard != nil {

@@ -14,6 +14,7 @@ type launch struct {
 	kernel  *kernel
 	counter *simt.Counter
 	params  []int64
+	inputs  Inputs
 	tiles   []int64
 
 	classes []class
@@ -66,8 +67,8 @@ const (
 )
 
 // newLaunch counts a step. Pointers are taken to be aligned and apart.
-func newLaunch(g *target.GPU, k *simt.Kernel, s *codegen.PlanStep) (*launch, error) {
-	l := &launch{PlanStep: s, kernel: prepare(k), counter: simt.NewCounter(k), tiles: s.Tiles()}
+func newLaunch(g *target.GPU, k *simt.Kernel, s *codegen.PlanStep, in Inputs) (*launch, error) {
+	l := &launch{PlanStep: s, inputs: in, kernel: prepare(k), counter: simt.NewCounter(k), tiles: s.Tiles()}
 	l.params = stepParams(s)
 	if len(l.params) != len(k.Params) {
 		return nil, fmt.Errorf("kernel %s: %d arguments planned for %d parameters", k.Name, len(l.params), len(k.Params))
@@ -146,7 +147,7 @@ func (l *launch) walk(point []int, threads int) (*walk, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newWalk(l.kernel, l.PlanStep, block, threads), nil
+	return newWalk(l.kernel, l.PlanStep, l.inputs, block, threads), nil
 }
 
 // readThrough is the bytes read through a pointer, and those of them not read before.
@@ -163,7 +164,7 @@ func (l *launch) count(point []int) (simt.Counts, error) {
 	if err != nil {
 		return simt.Counts{}, err
 	}
-	return l.counter.Count(simt.Env{Params: l.params, Block: [3]int64{block}, Grid: [3]int64{l.Grid, 1, 1}})
+	return l.counter.Count(simt.Env{Params: l.params, Block: [3]int64{block}, Grid: [3]int64{l.Grid, 1, 1}, Load: l.inputs.load})
 }
 
 // middle is the point in the middle of the tile space.
@@ -311,7 +312,7 @@ func (l *launch) firsts(p []int) ([maxPointers]int64, error) {
 		return [maxPointers]int64{}, err
 	}
 	if l.prober == nil {
-		l.prober = newWalk(l.kernel, l.PlanStep, block, 1)
+		l.prober = newWalk(l.kernel, l.PlanStep, l.inputs, block, 1)
 		l.prober.probe = true
 	}
 	l.prober.restart(block)

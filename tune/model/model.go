@@ -113,9 +113,9 @@ func (p *Prediction) Parts() map[string]float64 {
 var ErrFit = codegen.ErrResources
 
 // Predict predicts the time of a plan of a compiled program. resources says what each
-// kernel takes, by name; those it lacks are estimated. Its error wraps ErrFit for a
-// kernel that does not fit an SM.
-func Predict(g *target.GPU, c *codegen.Compiled, p *codegen.Plan, resources map[string]Resources) (*Prediction, error) {
+// kernel takes, by name; those it lacks are estimated. in is memory that decides what is
+// executed; nil: none. Its error wraps ErrFit for a kernel that does not fit an SM.
+func Predict(g *target.GPU, c *codegen.Compiled, p *codegen.Plan, in Inputs, resources map[string]Resources) (*Prediction, error) {
 	out := &Prediction{Work: roofline.Work{Launches: roofline.Count{Value: float64(len(p.Steps)), From: bench.Predicted}}}
 	for i := range p.Steps {
 		s := &p.Steps[i]
@@ -125,7 +125,7 @@ func Predict(g *target.GPU, c *codegen.Compiled, p *codegen.Plan, resources map[
 		}
 		us := g.Architecture().LaunchUS
 		if s.Grid > 0 {
-			l, err := newLaunch(g, k, s)
+			l, err := newLaunch(g, k, s, in)
 			if err != nil {
 				return nil, err
 			}

@@ -28,7 +28,7 @@ func problem(t testing.TB, name string, gpu *target.GPU, flags map[string]string
 func predict(t testing.TB, p family.Problem, c space.Config, gpu *target.GPU, r map[string]Resources) *Prediction {
 	t.Helper()
 	compiled, plan := compile(t, p, c, gpu)
-	out, err := Predict(gpu, compiled, plan, r)
+	out, err := Predict(gpu, compiled, plan, family.Integers(p.Args()), r)
 	require.NoError(t, err)
 	return out
 }
@@ -136,7 +136,7 @@ func TestResourcesMatter(t *testing.T) {
 	require.True(t, predict(t, p, c, gpu, nil).Steps[0].Estimated)
 
 	compiled, plan := compile(t, p, c, gpu)
-	_, err := Predict(gpu, compiled, plan, map[string]Resources{"gemm": {Registers: 200, Shared: 200 << 10}})
+	_, err := Predict(gpu, compiled, plan, family.Integers(p.Args()), map[string]Resources{"gemm": {Registers: 200, Shared: 200 << 10}})
 	require.ErrorIs(t, err, ErrFit)
 	require.ErrorIs(t, err, codegen.ErrResources)
 }
@@ -149,7 +149,7 @@ func TestHBMTraffic(t *testing.T) {
 	bytes := func(group int, wave int64, capacity float64) float64 {
 		c := space.Of("BM", 128, "BN", 128, "BK", 32, "warps", 4, "stages", 4, "group", group, "split", 1)
 		compiled, plan := compile(t, p, c, gpu)
-		l, err := newLaunch(gpu, compiled.Module.Kernels[0], &plan.Steps[0])
+		l, err := newLaunch(gpu, compiled.Module.Kernels[0], &plan.Steps[0], nil)
 		require.NoError(t, err)
 		return l.hbmBytes(wave, capacity)
 	}
@@ -222,7 +222,7 @@ func TestAttentionClasses(t *testing.T) {
 	p := problem(t, "flashattn", gpu, nil)
 	c := space.Of("BM", 128, "BN", 64, "warps", 4, "stages", 2, "order", 0)
 	compiled, plan := compile(t, p, c, gpu)
-	l, err := newLaunch(gpu, compiled.Module.Kernels[0], &plan.Steps[0])
+	l, err := newLaunch(gpu, compiled.Module.Kernels[0], &plan.Steps[0], nil)
 	require.NoError(t, err)
 	var samples []int64
 	for _, a := range l.axes {
@@ -274,7 +274,7 @@ func TestSkippedRoundsCountAsRun(t *testing.T) {
 				for _, block := range []int64{0, s.Grid - 1} {
 					var counts [2]Counts
 					for whole := range 2 {
-						w := newWalk(k, s, block, k.Threads)
+						w := newWalk(k, s, family.Integers(p.Args()), block, k.Threads)
 						w.whole = whole == 1
 						w.run()
 						counts[whole] = w.counts
@@ -296,7 +296,7 @@ func BenchmarkPredict(b *testing.B) {
 			require.NoError(b, err)
 			compiled, plan := compile(b, p, c, gpu)
 			for b.Loop() {
-				_, err := Predict(gpu, compiled, plan, nil)
+				_, err := Predict(gpu, compiled, plan, family.Integers(p.Args()), nil)
 				require.NoError(b, err)
 			}
 		})

@@ -29,6 +29,7 @@ type walk struct {
 	*kernel
 	params []int64
 	maps   []*codegen.TensorMap // by parameter; nil for other ones
+	inputs Inputs
 	block  int64
 	first0 int64     // number of the first thread
 	size   int       // threads
@@ -47,8 +48,8 @@ type walk struct {
 	first  [maxPointers]int64 // where each pointer is first read; 0: never
 }
 
-func newWalk(k *kernel, s *codegen.PlanStep, block int64, threads int) *walk {
-	w := &walk{kernel: k, params: stepParams(s), maps: stepMaps(s), block: block, size: threads}
+func newWalk(k *kernel, s *codegen.PlanStep, inputs Inputs, block int64, threads int) *walk {
+	w := &walk{kernel: k, params: stepParams(s), maps: stepMaps(s), inputs: inputs, block: block, size: threads}
 	w.vals, w.own = make([]lanes, k.NumValues()), make([][]int64, k.NumValues())
 	for range (threads + warpSize - 1) / warpSize {
 		w.active = append(w.active, ^uint32(0))
@@ -205,6 +206,10 @@ func (w *walk) compute(in *simt.Instr) {
 		return
 	}
 	if !w.need[r.ID] {
+		return
+	}
+	if in.LoadsInteger() {
+		w.load(in)
 		return
 	}
 	f := w.eval[r.ID]

@@ -43,6 +43,7 @@ func (a *app) commands() []*cobra.Command {
 		a.runCommand(),
 		a.caseCommand(),
 		a.ptxCommand(),
+		a.generateCommand(),
 		a.rooflineCommand(),
 		a.kernelsCommand(),
 		a.gpusCommand(),

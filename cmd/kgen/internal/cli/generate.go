@@ -1,0 +1,456 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen"
+	"github.com/kgen-dev/kgen/codegen/atomicfile"
+	"github.com/kgen-dev/kgen/codegen/gopkg"
+	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/kernels/family"
+	"github.com/kgen-dev/kgen/kernels/space"
+	"github.com/kgen-dev/kgen/tune/store"
+)
+
+func (a *app) generateCommand() *cobra.Command {
+	var gpus []string
+	var dir, name, file string
+	c := &cobra.Command{
+		Use:   "generate FAMILY[:FLAG=VALUE,...]...",
+		Short: "Write a Go package that carries kernels to other programs",
+		Long: `Write a Go package with kernels of the families for the GPUs. It imports the
+standard library alone: images are embedded, and a plan (what to launch, with
+which parameters) is made from a device and a shape without a GPU. Sizes are
+run-time arguments; a family's other flags are fixed, and can be set after a
+colon. The configuration is the best verified one of the store for the problem
+of the flags and the GPU, or else the default.
+
+The folder must be new, empty or of an earlier run; what an earlier run wrote
+is replaced. The same command with the same store gives the same bytes.`,
+		Example: `  kgen generate flashattn gemm layernorm paged --gpu a100,h100 -o kernels --package kernels
+  kgen generate flashattn:head-dim=64,causal=false --gpu rtx4090 -o attn --package attn`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("missing FAMILY: want one or more of %s", strings.Join(familyNames(), ", "))
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if dir == "" {
+				return usagef("-o is missing: want the folder of the package")
+			}
+			if len(gpus) == 0 {
+				return usagef("--gpu is missing: want names such as a100,h100; kgen gpus lists them")
+			}
+			if name == "" {
+				name = filepath.Base(dir)
+			}
+			if err := packageFolder(dir); err != nil {
+				return err
+			}
+			g := &generator{app: a, store: file}
+			defer g.close()
+			p, err := g.collect(args, gpus, name)
+			if err != nil {
+				return err
+			}
+			files, err := gopkg.Write(p)
+			if err != nil {
+				return usage(err)
+			}
+			return writePackage(dir, files)
+		},
+		ValidArgsFunction: func(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return familyNames(), cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	c.Flags().SortFlags = false
+	c.Flags().StringSliceVar(&gpus, "gpu", nil, "`NAMES` of the GPUs, as h100,a100")
+	c.Flags().StringVarP(&dir, "output", "o", "", "`FOLDER` of the package")
+	c.Flags().StringVar(&name, "package", "", "`NAME` of the package (default the folder's)")
+	c.Flags().StringVar(&file, "store", "", "`FILE` of tuning results (default the one that tune writes)")
+	mustComplete(c, "gpu", completeGPUFlag)
+	return c
+}
+
+// generator collects what goes into a package.
+type generator struct {
+	*app
+	store string
+	open  *store.Store
+}
+
+func (g *generator) close() {
+	if g.open != nil {
+		g.open.Close()
+	}
+}
+
+func (g *generator) collect(args, gpuNames []string, name string) (*gopkg.Package, error) {
+	p := &gopkg.Package{Name: name, Version: readBuildInfo().Version}
+	p.Command = "kgen generate " + strings.Join(args, " ") + " --gpu " + strings.Join(gpuNames, ",") + " --package " + name
+	var gpus []*target.GPU
+	for _, n := range gpuNames {
+		gpu, err := lookupGPU(n)
+		if err != nil {
+			return nil, err
+		}
+		if err := codegen.Supports(gpu); err != nil {
+			return nil, usage(err)
+		}
+		if !slices.Contains(gpus, gpu) {
+			gpus = append(gpus, gpu)
+		}
+	}
+	// The newest architecture first: its device also runs what is for older ones.
+	slices.SortStableFunc(gpus, func(x, y *target.GPU) int { return y.CC.SM() - x.CC.SM() })
+	if err := g.openStore(); err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	for _, arg := range args {
+		f, given, err := familyArgument(arg)
+		if err != nil {
+			return nil, err
+		}
+		if seen[f.Name] {
+			return nil, usagef("%s: named twice: want packages of their own for different options", f.Name)
+		}
+		seen[f.Name] = true
+		out, err := g.family(f, given, gpus)
+		if err != nil {
+			return nil, err
+		}
+		p.Families = append(p.Families, *out)
+	}
+	return p, nil
+}
+
+// openStore opens the store of tuning results if there is one.
+func (g *generator) openStore() error {
+	path := g.store
+	if path == "" {
+		var err error
+		if path, err = store.DefaultPath(); err != nil {
+			return nil // nowhere to have tuned
+		}
+		if _, err := os.Stat(path); err != nil {
+			return nil
+		}
+	} else if _, err := os.Stat(path); err != nil {
+		return usagef("--store %s: %s: want a file that kgen tune wrote", path, reason(err))
+	}
+	var err error
+	g.open, err = store.Open(path)
+	return err
+}
+
+// reason is an error without the path that a message says already.
+func reason(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
+// familyArgument reads FAMILY[:FLAG=VALUE,...].
+func familyArgument(arg string) (*family.Family, map[string]string, error) {
+	name, rest, has := strings.Cut(arg, ":")
+	f, err := kernelFamily(name)
+	if err != nil || !has {
+		return f, nil, err
+	}
+	given := map[string]string{}
+	for setting := range strings.SplitSeq(rest, ",") {
+		flag, value, ok := strings.Cut(setting, "=")
+		if !ok || flag == "" {
+			return nil, nil, usagef("%s: %q: want FLAG=VALUE", arg, setting)
+		}
+		if _, twice := given[flag]; twice {
+			return nil, nil, usagef("%s: %s is set twice", arg, flag)
+		}
+		given[flag] = value
+	}
+	return f, given, nil
+}
+
+// family compiles a family for the GPUs.
+func (g *generator) family(f *family.Family, given map[string]string, gpus []*target.GPU) (*gopkg.Family, error) {
+	out := &gopkg.Family{Prefix: f.Prefix, Doc: f.Doc}
+	for _, s := range f.Sizes {
+		out.Sizes = append(out.Sizes, gopkg.Size(s))
+	}
+	others := append([]map[string]string{nil}, f.Others...)
+	for i, other := range others {
+		flags := maps.Clone(given)
+		if flags == nil {
+			flags = map[string]string{}
+		}
+		maps.Copy(flags, other)
+		for _, gpu := range gpus {
+			problem, err := f.Problem(flags, gpu)
+			if err != nil {
+				return nil, usage(fmt.Errorf("%s: %w", f.Name, err))
+			}
+			fixed := fixedOptions(f, problem)
+			if out.Fixed == "" {
+				out.Fixed = fixed
+			}
+			if fixed != out.Fixed {
+				return nil, usagef("%s: %s for %s and %s for %s: want the same, set them as %s:dtype=f16", f.Name, out.Fixed, gpus[0].ID, fixed, gpu.ID, f.Name)
+			}
+			v, err := g.variant(f, problem, gpu)
+			if err != nil {
+				return nil, err
+			}
+			v.Name = variantName(f, gpu, i)
+			if !slices.ContainsFunc(out.Variants, func(w gopkg.Variant) bool { return w.GPU == v.GPU && w.PTX == v.PTX }) {
+				out.Variants = append(out.Variants, *v)
+			}
+		}
+	}
+	return out, nil
+}
+
+func variantName(f *family.Family, gpu *target.GPU, n int) string {
+	name := strings.ToLower(f.Prefix) + "_" + strings.ReplaceAll(gpu.ID, "-", "_")
+	if n > 0 {
+		name += "_" + strconv.Itoa(n+1)
+	}
+	return name
+}
+
+// fixedOptions are the settings that are no size: those that no other problem of the
+// package changes and that are not numbers of things.
+func fixedOptions(f *family.Family, p family.Problem) string {
+	var fixed []string
+	for _, s := range p.Settings() {
+		flag := slices.IndexFunc(f.Flags, func(x family.Flag) bool { return x.Name == s.Name })
+		if flag >= 0 && !f.Flags[flag].IsSize() {
+			fixed = append(fixed, s.Name+"="+s.Value)
+		}
+	}
+	return strings.Join(fixed, " ")
+}
+
+// variant compiles a problem's best known configuration.
+func (g *generator) variant(f *family.Family, p family.Problem, gpu *target.GPU) (*gopkg.Variant, error) {
+	config, from, err := g.config(f, p, gpu)
+	if err != nil {
+		return nil, err
+	}
+	program, err := p.Program(config)
+	if err != nil {
+		return nil, err
+	}
+	// Code for one architecture alone takes tensor maps, which few bindings can make.
+	c, err := codegen.Compile(program, gpu, codegen.Options{Portable: true})
+	if err != nil {
+		return nil, compileError(fmt.Errorf("%s on %s: %w", f.Name, gpu.ID, err))
+	}
+	text, err := c.PTX()
+	if err != nil {
+		return nil, err
+	}
+	driver, err := leastDriver(text)
+	if err != nil {
+		return nil, err
+	}
+	return &gopkg.Variant{Compiled: c, PTX: text, GPU: gpu.Name, Driver: driver, Config: config.String(), Provenance: from}, nil
+}
+
+// config is the best verified configuration that the store has for a problem, or its
+// default.
+func (g *generator) config(f *family.Family, p family.Problem, gpu *target.GPU) (space.Config, string, error) {
+	config, err := p.Default(gpu)
+	if err != nil {
+		return config, "", usage(err)
+	}
+	best, err := g.tuned(f, p, gpu)
+	if err != nil || best == nil {
+		return config, "default", err
+	}
+	bound, err := p.Space(gpu)
+	if err != nil {
+		return config, "", err
+	}
+	tuned, err := bound.Space().Override(config, strings.Fields(best.Config))
+	if err != nil || bound.Check(tuned) != nil || !portable(p, tuned, gpu) {
+		return config, "default", nil // of another version's space, or of code that is not what is written
+	}
+	return tuned, string(best.Provenance), nil
+}
+
+// portable tells whether what tune compiled of a configuration is what goes into
+// packages.
+func portable(p family.Problem, config space.Config, gpu *target.GPU) bool {
+	program, err := p.Program(config)
+	if err != nil {
+		return false
+	}
+	x, err1 := codegen.Compile(program, gpu, codegen.Options{})
+	y, err2 := codegen.Compile(program, gpu, codegen.Options{Portable: true})
+	return err1 == nil && err2 == nil && x.Module.Arch == y.Module.Arch
+}
+
+// tuned is the fastest verified evaluation of a problem, a measured one before any
+// predicted one; nil if there is none.
+func (g *generator) tuned(f *family.Family, p family.Problem, gpu *target.GPU) (*store.Evaluation, error) {
+	if g.open == nil {
+		return nil, nil
+	}
+	problem, err := p.Settings().MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	runs, err := g.open.Runs()
+	if err != nil {
+		return nil, err
+	}
+	var best *store.Evaluation
+	for _, r := range runs {
+		if r.Family != f.Name || r.GPU != gpu.ID || !sameJSON(r.Problem, problem) {
+			continue
+		}
+		all, err := g.open.Evaluations(r.ID)
+		if err != nil {
+			return nil, err
+		}
+		for i := range all {
+			if e := &all[i]; e.Verified && e.Outcome.Timed() && (best == nil || faster(e, best)) {
+				best = e
+			}
+		}
+	}
+	return best, nil
+}
+
+// sameJSON compares objects whatever the order of their keys.
+func sameJSON(x, y []byte) bool {
+	var a, b any
+	return json.Unmarshal(x, &a) == nil && json.Unmarshal(y, &b) == nil && reflect.DeepEqual(a, b)
+}
+
+func faster(e, than *store.Evaluation) bool {
+	if m := e.Provenance == bench.Measured; m != (than.Provenance == bench.Measured) {
+		return m
+	}
+	return e.TimeUS < than.TimeUS
+}
+
+// leastDriver is the CUDA version of the first driver that reads PTX of the text's
+// version, as cuDriverGetVersion writes it.
+func leastDriver(text string) (int, error) {
+	_, rest, _ := strings.Cut(text, ".version ")
+	version, _, _ := strings.Cut(rest, "\n")
+	v, err := target.ParsePTXVersion(strings.TrimSpace(version))
+	if err != nil {
+		return 0, err
+	}
+	for _, r := range target.PTXReleases() {
+		if !r.PTX.Less(v) {
+			major, minor, _ := strings.Cut(r.CUDA, ".")
+			m, err := strconv.Atoi(major)
+			if err != nil {
+				return 0, err
+			}
+			n, err := strconv.Atoi(minor)
+			return 1000*m + 10*n, err
+		}
+	}
+	return 0, fmt.Errorf("PTX version %s: no driver known", v)
+}
+
+// packageFolder holds a package's folder to be new, empty or of an earlier run.
+func packageFolder(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if info, err := os.Stat(filepath.Dir(filepath.Clean(dir))); err != nil || !info.IsDir() {
+			return usagef("-o %s: its parent is no folder", dir)
+		}
+		return nil
+	}
+	if err != nil {
+		return usagef("-o %s: %w", dir, reason(err))
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "doc.go"))
+	if err != nil || !gopkg.Ours(text) {
+		return usagef("-o %s: holds files that kgen did not write: want a new or empty folder", dir)
+	}
+	return nil
+}
+
+// writePackage writes the files, all or none, and removes what an earlier run wrote
+// and this one did not.
+func writePackage(dir string, files map[string][]byte) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return outputError("-o", dir, err)
+	}
+	old, err := earlier(dir)
+	if err != nil {
+		return outputError("-o", dir, err)
+	}
+	var out []atomicfile.File
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		out = append(out, atomicfile.Bytes(filepath.Join(dir, name), files[name]))
+	}
+	if err := atomicfile.Write(out...); err != nil {
+		return outputError("-o", dir, err)
+	}
+	for _, name := range old {
+		if _, kept := files[name]; !kept {
+			if err := os.Remove(filepath.Join(dir, name)); err != nil {
+				return outputError("-o", dir, err)
+			}
+		}
+	}
+	return nil
+}
+
+// earlier lists what an earlier run wrote: Go files that say so, and the images that
+// they embed.
+func earlier(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) != ".go" {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		if !gopkg.Ours(text) {
+			continue
+		}
+		names = append(names, e.Name())
+		for line := range strings.Lines(string(text)) {
+			if image, ok := strings.CutPrefix(strings.TrimSpace(line), "//go:embed "); ok {
+				if _, err := os.Stat(filepath.Join(dir, image)); err == nil {
+					names = append(names, image)
+				}
+			}
+		}
+	}
+	return names, nil
+}

@@ -1,0 +1,252 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/bench/vm"
+	"github.com/kgen-dev/kgen/codegen/gopkg"
+	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/kernels/family"
+)
+
+// consumer is a program that uses a generated package: it plans what standard input
+// asks for and prints the launches.
+const consumer = `package main
+
+import (
+	"encoding/json"
+	"os"
+	"reflect"
+
+	"consumer/kernels"
+)
+
+type request struct {
+	Family    string
+	Device    kernels.Device
+	Shape     map[string]int
+	Args      map[string]any
+	Workspace []uint64
+}
+
+type launch struct {
+	kernels.Step
+	Params []byte
+}
+
+type packer interface {
+	Check(*kernels.Plan, []uint64) error
+	Pack(*kernels.Plan, int, []uint64) ([]byte, error)
+}
+
+func main() {
+	var r request
+	check(json.NewDecoder(os.Stdin).Decode(&r))
+	var p *kernels.Plan
+	var a packer
+	var err error
+	switch r.Family {
+	case "flashattn":
+		p, err = kernels.PlanFlashAttn(r.Device, shape[kernels.FlashAttnShape](r))
+		a = args[kernels.FlashAttnArgs](r)
+	case "gemm":
+		p, err = kernels.PlanGemm(r.Device, shape[kernels.GemmShape](r))
+		a = args[kernels.GemmArgs](r)
+	case "layernorm":
+		p, err = kernels.PlanLayerNorm(r.Device, shape[kernels.LayerNormShape](r))
+		a = args[kernels.LayerNormArgs](r)
+	case "paged":
+		p, err = kernels.PlanPaged(r.Device, shape[kernels.PagedShape](r))
+		a = args[kernels.PagedArgs](r)
+	}
+	check(err)
+	workspace := r.Workspace[:len(p.Workspace)]
+	check(a.Check(p, workspace))
+	var out []launch
+	for i, s := range p.Steps {
+		b, err := a.Pack(p, i, workspace)
+		check(err)
+		out = append(out, launch{s, b})
+	}
+	check(json.NewEncoder(os.Stdout).Encode(out))
+}
+
+func shape[S any](r request) S {
+	var s S
+	for name, n := range r.Shape {
+		reflect.ValueOf(&s).Elem().FieldByName(name).SetInt(int64(n))
+	}
+	return s
+}
+
+func args[A any](r request) *A {
+	a := new(A)
+	b, err := json.Marshal(r.Args)
+	check(err)
+	check(json.Unmarshal(b, a))
+	return a
+}
+
+func check(err error) {
+	if err != nil {
+		os.Stderr.WriteString(err.Error())
+		os.Exit(1)
+	}
+}
+`
+
+// launched is what the consumer prints of a step.
+type launched struct {
+	Image   []byte
+	Entry   string
+	Grid    [3]uint32
+	Block   [3]uint32
+	Shared  uint32
+	Offsets []int
+	Sizes   []int
+	Params  []byte
+}
+
+// The generated package of four families compiles everywhere without cgo, and its plans
+// run to what the references expect, for sizes that its kernels were not tuned for.
+func TestGeneratedPackageRuns(t *testing.T) {
+	dir := t.TempDir()
+	program := buildConsumer(t, dir, []string{"flashattn", "gemm", "layernorm", "paged"}, "a100,h100")
+	for _, tt := range []struct {
+		family string
+		flags  map[string]string
+		gpu    string
+	}{
+		{"flashattn", map[string]string{"batch": "2", "heads": "4", "kv-heads": "2", "seq": "70", "seq-kv": "90"}, "a100"},
+		{"gemm", map[string]string{"m": "70", "n": "72", "k": "40"}, "h100"},
+		{"gemm", map[string]string{"m": "70", "n": "77", "k": "33"}, "a100"},
+		{"layernorm", map[string]string{"rows": "3", "cols": "2000"}, "a100"},
+		{"layernorm", map[string]string{"rows": "3", "cols": "777"}, "rtx4090"},
+		{"layernorm", map[string]string{"rows": "2", "cols": "8000"}, "h100"},
+		{"layernorm", map[string]string{"rows": "1", "cols": "20001"}, "a100"},
+		{"paged", map[string]string{"batch": "3", "context": "300", "ragged": "true"}, "a100"},
+		{"paged", map[string]string{"batch": "1", "context": "1100", "heads": "8", "kv-heads": "2", "query": "3"}, "h100"},
+	} {
+		t.Run(tt.family, func(t *testing.T) {
+			gpu := must(target.Lookup(tt.gpu))
+			f := must(kernelFamily(tt.family))
+			runGenerated(t, program, f, must(f.Problem(tt.flags, gpu)), gpu)
+		})
+	}
+}
+
+func buildConsumer(t *testing.T, dir string, families []string, gpus string) string {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module consumer\n\ngo 1.24\n"), 0o666))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(consumer), 0o666))
+	var stderr bytes.Buffer
+	args := append([]string{"generate"}, families...)
+	args = append(args, "--gpu", gpus, "-o", filepath.Join(dir, "kernels"))
+	t.Setenv("XDG_STATE_HOME", dir)
+	require.Equal(t, 0, Main(args, nil, &stderr, &stderr), stderr.String())
+	run := func(os, name string, args ...string) {
+		c := exec.Command("go", append([]string{name}, args...)...)
+		c.Dir = dir
+		c.Env = append(c.Environ(), "CGO_ENABLED=0", "GOOS="+os, "GOFLAGS=", "GOWORK=off", "GOPROXY=off")
+		out, err := c.CombinedOutput()
+		require.NoError(t, err, "GOOS=%s go %s: %s", os, name, out)
+	}
+	for _, system := range []string{"windows", "darwin"} {
+		run(system, "vet", "./...")
+	}
+	program := filepath.Join(dir, "consumer")
+	run("", "vet", "./...")
+	run("", "build", "-o", program, ".")
+	return program
+}
+
+// runGenerated lets the consumer plan a problem, launches that on the virtual machine
+// and compares all outputs with the reference.
+func runGenerated(t *testing.T, program string, f *family.Family, p family.Problem, gpu *target.GPU) {
+	t.Helper()
+	dev := must(vm.New(vm.Options{GPU: gpu}))
+	defer dev.Close()
+	data := must(family.NewData(p.Args(), 1))
+	buffers := map[string]bench.Buffer{}
+	args := map[string]any{}
+	sizes := map[string]int{} // by symbol
+	params := must(p.Program(must(p.Default(gpu)))).Params
+	for i, a := range p.Args() {
+		switch {
+		case !a.IsScalar():
+			b := must(dev.Alloc(int64(len(data[a.Name].Bytes)), 0))
+			require.NoError(t, dev.Write(b, 0, data[a.Name].Bytes))
+			buffers[a.Name] = b
+			args[goName(a.Name)] = b.Address
+			for d, dim := range params[i].Type.Dims {
+				sizes[dim.Sym] = a.Dims[d]
+			}
+		case a.Elem.IsFloat():
+			args[goName(a.Name)] = float32(a.Float)
+		default:
+			args[goName(a.Name)] = a.Int
+		}
+	}
+	shape := map[string]int{}
+	for _, s := range f.Sizes {
+		shape[s.Field] = sizes[s.Symbol]
+	}
+	var workspace []uint64
+	for range 3 {
+		workspace = append(workspace, must(dev.Alloc(1<<22, 0)).Address)
+	}
+	request := must(json.Marshal(map[string]any{
+		"Family": f.Name, "Shape": shape, "Args": args, "Workspace": workspace,
+		"Device": map[string]any{"Name": gpu.Name, "Major": gpu.CC.Major, "Minor": gpu.CC.Minor, "Driver": 13000, "SharedOptin": gpu.Limits().SharedPerBlock},
+	}))
+	c := exec.Command(program)
+	c.Stdin = bytes.NewReader(request)
+	out, err := c.Output()
+	if failed, ok := err.(*exec.ExitError); ok {
+		t.Fatalf("%s", failed.Stderr)
+	}
+	require.NoError(t, err)
+	var steps []launched
+	require.NoError(t, json.Unmarshal(out, &steps))
+	for _, s := range steps {
+		m := must(dev.Load(t.Context(), s.Entry+".ptx", bytes.TrimSuffix(s.Image, []byte{0})))
+		l := bench.Launch{Grid: s.Grid, Block: s.Block, SharedBytes: int64(s.Shared)}
+		for i, at := range s.Offsets {
+			l.Args = append(l.Args, s.Params[at:at+s.Sizes[i]])
+		}
+		r, err := dev.Launch(t.Context(), m, s.Entry, l)
+		require.NoError(t, err)
+		require.Empty(t, r.Faults)
+	}
+	for _, a := range p.Args() {
+		if !a.Out {
+			continue
+		}
+		require.NoError(t, dev.Read(buffers[a.Name], 0, data[a.Name].Bytes))
+		require.NoError(t, data[a.Name].Check(a.Whole(), must(p.Expect(data, a.Whole()))))
+	}
+}
+
+func goName(name string) string {
+	var b strings.Builder
+	for word := range strings.SplitSeq(name, "_") {
+		b.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return b.String()
+}
+
+func TestOurs(t *testing.T) {
+	require.True(t, gopkg.Ours([]byte("// Code generated by kgen v1.2.3; DO NOT EDIT.\n\npackage x\n")))
+	for _, text := range []string{"", "package x\n", "// Code generated by stringer; DO NOT EDIT.\n", "// Code generated by kgen v1; DO NOT EDIT\n"} {
+		require.False(t, gopkg.Ours([]byte(text)), text)
+	}
+}

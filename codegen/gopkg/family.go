@@ -1,0 +1,376 @@
+package gopkg
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/kgen-dev/kgen/codegen"
+	"github.com/kgen-dev/kgen/ir"
+)
+
+// writer writes a family's file.
+type writer struct {
+	*Family
+	file   *jen.File
+	params []*ir.Value
+	images map[string]string // variables that hold them, by PTX
+}
+
+func (w *writer) write(files map[string][]byte) error {
+	var err error
+	if w.params, err = w.Family.params(); err != nil {
+		return err
+	}
+	w.shape()
+	w.args()
+	w.planFunc()
+	w.images = map[string]string{}
+	for i := range w.Variants {
+		v := &w.Variants[i]
+		if _, same := w.images[v.PTX]; !same {
+			w.images[v.PTX] = imageOf(v)
+			image := v.Name + ".ptx"
+			files[image] = append([]byte(v.PTX), 0)
+			w.file.Comment("//go:embed " + image)
+			w.file.Var().Id(imageOf(v)).Index().Byte()
+			w.file.Line()
+		}
+		if err := w.variant(v); err != nil {
+			return fmt.Errorf("variant %s: %w", v.Name, err)
+		}
+	}
+	w.file.Anon("embed")
+	return nil
+}
+
+// comment adds a comment of lines.
+func (w *writer) comment(format string, args ...any) {
+	for line := range strings.SplitSeq(fmt.Sprintf(format, args...), "\n") {
+		w.file.Comment(line)
+	}
+}
+
+func imageOf(v *Variant) string { return lowerFirst(exported(v.Name)) + "Image" }
+
+// shape writes the type of shapes.
+func (w *writer) shape() {
+	var fields []jen.Code
+	for _, s := range w.Sizes {
+		fields = append(fields, jen.Id(s.Field).Int().Comment(s.Doc))
+	}
+	w.comment("%sShape is the sizes of a problem of %s.", w.Prefix, w.Doc)
+	w.file.Type().Id(w.Prefix + "Shape").Struct(fields...)
+	w.file.Line()
+}
+
+// args writes the type of arguments with Check, Pack and values.
+func (w *writer) args() {
+	name := w.Prefix + "Args"
+	var fields, values, checks []jen.Code
+	for _, p := range w.params {
+		field := exported(p.Name)
+		switch {
+		case !p.Type.IsScalar():
+			fields = append(fields, jen.Id(field).Uint64().Comment("address of "+viewDoc(p.Type)))
+			values = append(values, jen.Id("a").Dot(field))
+		case p.Type.Elem == ir.F32:
+			fields = append(fields, jen.Id(field).Float32())
+			values = append(values, jen.Uint64().Call(jen.Qual("math", "Float32bits").Call(jen.Id("a").Dot(field))))
+		case p.Type.Elem == ir.I64:
+			fields = append(fields, jen.Id(field).Int64())
+			values = append(values, jen.Uint64().Call(jen.Id("a").Dot(field)))
+		default:
+			fields = append(fields, jen.Id(field).Int32())
+			values = append(values, jen.Uint64().Call(jen.Uint32().Call(jen.Id("a").Dot(field))))
+		}
+	}
+	checks = append(checks,
+		jen.For(jen.Id("i").Op(":=").Range().Id("p").Dot("Steps")).Block(
+			jen.If(jen.List(jen.Id("_"), jen.Err()).Op(":=").Id("p").Dot("Pack").Call(jen.Id("i"), jen.Id("a").Dot("values").Call(), jen.Id("workspace")), jen.Err().Op("!=").Nil()).Block(jen.Return(jen.Err())),
+		),
+		jen.Return(jen.Nil()))
+	w.comment("%s are the arguments of a launch. Tensors are dense, the last dimension innermost;\noutputs must not overlap inputs.", name)
+	w.file.Type().Id(name).Struct(fields...)
+	w.file.Line()
+	w.file.Func().Params(jen.Id("a").Op("*").Id(name)).Id("values").Params().Index().Uint64().Block(jen.Return(jen.Index().Uint64().Values(values...)))
+	w.file.Line()
+	w.file.Comment("Check tells whether a plan can run on the arguments: no address is 0 and all are aligned.")
+	w.file.Func().Params(jen.Id("a").Op("*").Id(name)).Id("Check").Params(jen.Id("p").Op("*").Id("Plan"), jen.Id("workspace").Index().Uint64()).Error().Block(checks...)
+	w.file.Line()
+	w.file.Comment("Pack lays out the parameters of a plan's step.")
+	w.file.Func().Params(jen.Id("a").Op("*").Id(name)).Id("Pack").Params(jen.Id("p").Op("*").Id("Plan"), jen.Id("step").Int(), jen.Id("workspace").Index().Uint64()).Params(jen.Index().Byte(), jen.Error()).Block(
+		jen.Return(jen.Id("p").Dot("Pack").Call(jen.Id("step"), jen.Id("a").Dot("values").Call(), jen.Id("workspace"))))
+	w.file.Line()
+}
+
+// viewDoc writes "bf16 [B, 4, 128]".
+func viewDoc(t ir.Type) string {
+	dims := make([]string, len(t.Dims))
+	for i, d := range t.Dims {
+		if dims[i] = d.Sym; d.Sym == "" {
+			dims[i] = fmt.Sprint(d.Size)
+		}
+	}
+	return fmt.Sprintf("%s [%s]", t.Elem, strings.Join(dims, ", "))
+}
+
+// planFunc writes the function that chooses.
+func (w *writer) planFunc() {
+	shape := w.Prefix + "Shape"
+	var table []jen.Code
+	for i := range w.Variants {
+		v := &w.Variants[i]
+		sm := v.Compiled.Module.SM
+		shared := 0
+		for _, k := range v.Compiled.Module.Kernels {
+			shared = max(shared, k.Shared)
+		}
+		table = append(table, jen.Values(jen.Lit(v.Name), jen.Lit(v.GPU), jen.Lit(sm/10), jen.Lit(sm%10), jen.Lit(v.Driver), jen.Lit(shared), jen.Id(planOf(v))))
+	}
+	list := lowerFirst(w.Prefix) + "Variants"
+	w.file.Commentf("%s are tried in order.", list)
+	w.file.Var().Id(list).Op("=").Index().Id("variant").Types(jen.Id(shape)).Custom(jen.Options{Open: "{", Close: "}", Separator: ",", Multi: true}, table...)
+	w.file.Line()
+	w.comment("Plan%s plans a launch on a device. The error wraps ErrUnsupported where no kernel\nserves.", w.Prefix)
+	w.file.Func().Id("Plan"+w.Prefix).Params(jen.Id("d").Id("Device"), jen.Id("s").Id(shape)).Params(jen.Op("*").Id("Plan"), jen.Error()).Block(
+		jen.Return(jen.Id("choose").Call(jen.Id("d"), jen.Id("s"), jen.Id(list))))
+	w.file.Line()
+}
+
+func planOf(v *Variant) string { return "plan" + exported(v.Name) }
+
+// variant writes the function that plans with one variant.
+func (w *writer) variant(v *Variant) error {
+	f := &variantWriter{writer: w, v: v, symbols: map[string]expr{}}
+	if err := f.body(); err != nil {
+		return err
+	}
+	w.file.Func().Id(planOf(v)).Params(jen.Id("s").Id(w.Prefix+"Shape")).Params(jen.Op("*").Id("Plan"), jen.Error()).Block(f.code...)
+	w.file.Line()
+	return nil
+}
+
+// variantWriter writes one plan function.
+type variantWriter struct {
+	*writer
+	v       *Variant
+	code    []jen.Code
+	symbols map[string]expr // of the program
+	views   []tensor        // of the program's arguments, then its workspace
+}
+
+// tensor is a dense tensor: its sizes and strides in elements. A scalar has none.
+type tensor struct {
+	name          string
+	elem          ir.Elem
+	dims, strides []expr
+}
+
+func (f *variantWriter) add(c ...jen.Code) { f.code = append(f.code, c...) }
+
+func (f *variantWriter) body() error {
+	f.add(jen.Id("p").Op(":=").New(jen.Id("planner")))
+	for _, s := range f.Sizes {
+		local := lowerFirst(s.Field)
+		f.add(jen.Id(local).Op(":=").Id("p").Dot("size").Call(jen.Lit(s.Field), jen.Id("s").Dot(s.Field)))
+		f.symbols[s.Symbol] = variable(local)
+		if s.MultipleOf != "" {
+			f.add(jen.Id("p").Dot("multiple").Call(jen.Lit(s.Field), jen.Id(local), jen.Id(lowerFirst(s.MultipleOf))))
+		}
+	}
+	p := f.v.Compiled.Program
+	for _, v := range p.Params {
+		t := tensor{name: v.Name, elem: v.Type.Elem}
+		for _, d := range v.Type.Dims {
+			if d.Sym == "" {
+				t.dims = append(t.dims, number(int64(d.Size)))
+				continue
+			}
+			x, ok := f.symbols[d.Sym]
+			if !ok {
+				return fmt.Errorf("argument %s: size %s is no field of the shape", v.Name, d.Sym)
+			}
+			t.dims = append(t.dims, x)
+		}
+		f.dense(&t)
+	}
+	for _, b := range p.Workspace {
+		t := tensor{name: b.Name, elem: b.Elem}
+		for i, e := range b.Dims {
+			x, err := f.local(fmt.Sprintf("%s%d", b.Name, i), e, f.symbols)
+			if err != nil {
+				return fmt.Errorf("workspace %s: %w", b.Name, err)
+			}
+			t.dims = append(t.dims, x)
+		}
+		f.dense(&t)
+		bytes := product(append([]expr{number(int64(b.Elem.MemoryBits() / 8))}, t.dims...)...)
+		f.add(jen.Id("p").Dot("workspace").Call(bytes.code(), jen.Lit(b.Zero)))
+	}
+	for _, s := range p.Steps {
+		if err := f.step(s); err != nil {
+			return fmt.Errorf("kernel %s: %w", s.Kernel, err)
+		}
+	}
+	f.add(jen.Return(jen.Id("p").Dot("done").Call(jen.Lit(f.v.Name), jen.Lit(f.v.Config), jen.Lit(f.v.Provenance))))
+	return nil
+}
+
+// local gives a size expression that is not a number or a variable a name.
+func (f *variantWriter) local(name string, e ir.Expr, env map[string]expr) (expr, error) {
+	x, err := exprOf(e, env)
+	if err != nil || x.simple() {
+		return x, err
+	}
+	f.add(jen.Id(name).Op(":=").Add(x.code()))
+	return variable(name), nil
+}
+
+// dense adds a dense tensor and the check of its size.
+func (f *variantWriter) dense(t *tensor) {
+	if len(t.dims) > 0 {
+		args := []jen.Code{jen.Lit(t.name), jen.Lit(t.elem.MemoryBits() / 8)}
+		for i := range t.dims {
+			args = append(args, t.dims[i].code())
+			t.strides = append(t.strides, product(t.dims[i+1:]...))
+		}
+		f.add(jen.Id("p").Dot("dense").Call(args...))
+	}
+	f.views = append(f.views, *t)
+}
+
+// step writes the checks, the tile space and the parameters of a launch.
+func (f *variantWriter) step(s ir.Step) error {
+	c := f.v.Compiled
+	var k *codegen.Kernel
+	for i := range c.Kernels {
+		if c.Kernels[i].Name == s.Kernel {
+			k = &c.Kernels[i]
+		}
+	}
+	src := c.Program.Kernel(s.Kernel)
+	names := map[string]int{}
+	for i, v := range f.views {
+		names[v.name] = i
+	}
+	env := map[string]expr{}
+	args := make([]int, len(s.Args))
+	for i, name := range s.Args {
+		args[i] = names[name]
+		for d, dim := range src.Params[i].Type.Dims {
+			if dim.Sym != "" {
+				env[dim.Sym] = f.views[args[i]].dims[d]
+			}
+		}
+	}
+	if err := f.checks(k, args, env); err != nil {
+		return err
+	}
+	for _, p := range k.Params {
+		if p.Kind == codegen.ParamTensorMap {
+			return fmt.Errorf("argument %s: tensor maps are not carried to packages: want portable code", f.views[args[p.Arg]].name)
+		}
+	}
+	launch := []jen.Code{jen.Id(f.images[f.v.PTX]), jen.Lit(k.Name), jen.Lit(k.Threads), jen.Lit(k.SharedBytes)}
+	for _, e := range k.Space {
+		x, err := exprOf(e, env)
+		if err != nil {
+			return err
+		}
+		launch = append(launch, x.code())
+	}
+	f.add(jen.Id("p").Dot("step").Call(launch...))
+	for _, p := range k.Params {
+		f.param(p, args[p.Arg], alignOf(k, p.Arg))
+	}
+	return nil
+}
+
+// alignOf is the alignment that a kernel assumes of an address.
+func alignOf(k *codegen.Kernel, arg int) int64 {
+	align := int64(1)
+	for _, a := range k.Assume {
+		if a.Kind == ir.AssumePointer && a.Arg == arg {
+			align = max(align, a.Lo)
+		}
+	}
+	return align
+}
+
+// checks writes what a launch assumes of sizes and strides. What is so by construction
+// is left out.
+func (f *variantWriter) checks(k *codegen.Kernel, args []int, env map[string]expr) error {
+	for _, p := range k.Params {
+		if p.Narrow {
+			t := f.views[args[p.Arg]]
+			f.bounded(fmt.Sprintf("stride %d of %s", p.Dim, t.name), t.strides[p.Dim], 0, (1<<31-1)/int64(max(t.elem.MemoryBits()/8, 1)))
+		}
+	}
+	for _, a := range k.Assume {
+		t := f.views[args[a.Arg]]
+		switch a.Kind {
+		case ir.AssumePointer:
+		case ir.AssumeStride:
+			f.bounded(fmt.Sprintf("stride %d of %s", a.Dim, t.name), t.strides[a.Dim], a.Lo, a.Lo)
+		case ir.AssumeStrideMultiple:
+			f.multiple(fmt.Sprintf("stride %d of %s", a.Dim, t.name), t.strides[a.Dim], a.Lo)
+		case ir.AssumeDimMultiple:
+			f.multiple(fmt.Sprintf("size %d of %s", a.Dim, t.name), t.dims[a.Dim], a.Lo)
+		case ir.AssumeDimRange:
+			f.bounded(fmt.Sprintf("size %d of %s", a.Dim, t.name), t.dims[a.Dim], a.Lo, a.Hi)
+		default:
+			return fmt.Errorf("argument %s: assumptions of scalars are not carried to packages", t.name)
+		}
+	}
+	for _, e := range k.Bounds {
+		x, err := exprOf(e, env)
+		if err != nil {
+			return fmt.Errorf("bound: %w", err)
+		}
+		f.add(jen.Id("p").Dot("below").Call(jen.Lit(e.String()), x.code()))
+	}
+	return nil
+}
+
+func (f *variantWriter) multiple(what string, x expr, of int64) {
+	if x.factor()%of != 0 {
+		f.add(jen.Id("p").Dot("multiple").Call(jen.Lit(what), x.code(), jen.Lit(int(of))))
+	}
+}
+
+func (f *variantWriter) bounded(what string, x expr, lo, hi int64) {
+	if n, ok := x.number(); ok && n >= lo && n <= hi {
+		return
+	}
+	f.add(jen.Id("p").Dot("within").Call(jen.Lit(what), x.code(), jen.Lit(int(lo)), jen.Lit(int(hi))))
+}
+
+// param writes a parameter.
+func (f *variantWriter) param(p codegen.Param, view int, align int64) {
+	t := f.views[view]
+	switch p.Kind {
+	case codegen.ParamPointer:
+		f.add(jen.Id("p").Dot("passed").Call(jen.Lit(8), jen.Lit(view), jen.Lit(int(align)), jen.Lit(t.name)))
+	case codegen.ParamSize:
+		f.add(jen.Id("p").Dot("known").Call(jen.Lit(4), t.dims[p.Dim].code()))
+	case codegen.ParamStride:
+		f.add(jen.Id("p").Dot("known").Call(jen.Lit(8), t.strides[p.Dim].code()))
+	default:
+		f.add(jen.Id("p").Dot("passed").Call(jen.Lit(max(4, t.elem.MemoryBits()/8)), jen.Lit(view), jen.Lit(0), jen.Lit(t.name)))
+	}
+}
+
+// exported makes a Go name of a snake-case one: "gemm_sm80" is "GemmSm80".
+func exported(name string) string {
+	var b strings.Builder
+	for word := range strings.SplitSeq(name, "_") {
+		if word != "" {
+			b.WriteString(strings.ToUpper(word[:1]) + word[1:])
+		}
+	}
+	return b.String()
+}
+
+func lowerFirst(name string) string { return strings.ToLower(name[:1]) + name[1:] }

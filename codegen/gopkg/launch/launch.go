@@ -1,0 +1,298 @@
+// Package launch is the part that all generated packages share: package gopkg copies
+// this file. It chooses nothing and calls no driver: a plan is data, and a Launcher is
+// whatever binding the program has.
+package launch
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Device is what choosing a kernel must know of a GPU. Any binding of the driver can
+// fill it in.
+type Device struct {
+	Name         string
+	Major, Minor int // compute capability
+	Driver       int // CUDA version of the driver as cuDriverGetVersion gives it, 12040 for 12.4; 0: not known
+	SharedOptin  int // bytes of shared memory that a block may opt in to; 0: not known
+}
+
+// ErrUnsupported is in the errors of plans that no kernel of the package serves.
+var ErrUnsupported = errors.New("not supported")
+
+// Plan is what to launch for a shape, in order.
+type Plan struct {
+	Kernel     string // which of the package's kernels
+	Config     string // its configuration, as "BM=128 BN=64"
+	Provenance string // where the configuration is from: default, predicted or measured
+	Steps      []Step
+	Workspace  []int64 // bytes of each workspace buffer, which wants 256-byte alignment
+	Clear      []int   // the workspace buffers to set to zero before every run
+}
+
+// Step is one launch.
+type Step struct {
+	Image                []byte // PTX with its final NUL
+	Entry                string
+	Grid, Block, Cluster [3]uint32 // Cluster is zero for none
+	Shared               uint32    // dynamic; above 48 KiB the function's limit must be raised first
+	Offsets, Sizes       []int     // of the parameters in what Pack gives, in bytes
+
+	params   []byte
+	pointers []pointer
+}
+
+// pointer is a parameter that only the launch knows.
+type pointer struct {
+	offset int
+	value  int // of the arguments, or that plus the workspace's buffers
+	bytes  int
+	align  uint64 // of an address; 0 for a number
+	name   string
+}
+
+// Pack lays out a step's parameters. values are the arguments' addresses and bits in
+// order, workspace the addresses of the plan's workspace buffers. Eight spare bytes
+// follow the parameters, for bindings that read eight bytes of each.
+func (p *Plan) Pack(step int, values, workspace []uint64) ([]byte, error) {
+	if len(workspace) != len(p.Workspace) {
+		return nil, fmt.Errorf("%d workspace buffers: want %d", len(workspace), len(p.Workspace))
+	}
+	s := &p.Steps[step]
+	b := make([]byte, len(s.params)+8)
+	copy(b, s.params)
+	for _, q := range s.pointers {
+		var v uint64
+		if q.value < len(values) {
+			v = values[q.value]
+		} else {
+			v = workspace[q.value-len(values)]
+		}
+		if q.align > 0 && (v == 0 || v%q.align != 0) {
+			return nil, fmt.Errorf("%s at %#x: want an address that is a multiple of %d", q.name, v, q.align)
+		}
+		if q.bytes == 4 {
+			binary.LittleEndian.PutUint32(b[q.offset:], uint32(v))
+		} else {
+			binary.LittleEndian.PutUint64(b[q.offset:], v)
+		}
+	}
+	return b, nil
+}
+
+// Launcher is what running a plan takes of a binding. Load gives a function of an image
+// that may take shared bytes of dynamic shared memory; it may be asked for the same
+// image more than once. Parameter i of a launch is at params[offsets[i]]. The context
+// and the thread it is bound to are the caller's business.
+type Launcher interface {
+	Load(image []byte, entry string, shared uint32) (function uintptr, err error)
+	Launch(function uintptr, grid, block, cluster [3]uint32, shared uint32, stream uintptr, params []byte, offsets []int) error
+}
+
+// Args are a family's arguments.
+type Args interface{ values() []uint64 }
+
+// Run launches the plan's steps one after the other on a stream. The buffers that Clear
+// names are the caller's to clear.
+func (p *Plan) Run(l Launcher, a Args, workspace []uint64, stream uintptr) error {
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		if s.Grid[0] == 0 {
+			continue
+		}
+		params, err := p.Pack(i, a.values(), workspace)
+		if err != nil {
+			return err
+		}
+		f, err := l.Load(s.Image, s.Entry, s.Shared)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.Entry, err)
+		}
+		if err := l.Launch(f, s.Grid, s.Block, s.Cluster, s.Shared, stream, params, s.Offsets); err != nil {
+			return fmt.Errorf("%s: %w", s.Entry, err)
+		}
+	}
+	return nil
+}
+
+// variant is one kernel of a family: what it needs of a device, and its plan for a
+// shape.
+type variant[S any] struct {
+	name         string
+	gpu          string // the device it was made for
+	major, minor int    // least compute capability
+	driver       int    // least CUDA version of a driver that reads the image
+	shared       int    // bytes of shared memory of a block
+	plan         func(S) (*Plan, error)
+}
+
+// choose plans with the first variant that serves device and shape, those made for the
+// device first.
+func choose[S any](d Device, s S, variants []variant[S]) (*Plan, error) {
+	var why error
+	ours := func(v variant[S]) bool { return plain(v.gpu) == plain(d.Name) }
+	sorted := append([]variant[S]{}, variants...)
+	slices.SortStableFunc(sorted, func(v, w variant[S]) int {
+		switch {
+		case ours(v) && !ours(w):
+			return -1
+		case ours(w) && !ours(v):
+			return 1
+		}
+		return 0
+	})
+	for _, v := range sorted {
+		err := v.runs(d)
+		if err == nil {
+			var p *Plan
+			if p, err = v.plan(s); err == nil {
+				return p, nil
+			}
+		}
+		why = fmt.Errorf("%s: %w", v.name, err)
+	}
+	return nil, fmt.Errorf("%w: %w", ErrUnsupported, why)
+}
+
+// plain is a device's name without what drivers and tables write differently.
+func plain(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r == ' ' || r == '-' {
+			return -1
+		}
+		return r
+	}, strings.ToLower(name))
+}
+
+func (v *variant[S]) runs(d Device) error {
+	switch {
+	case d.Major < v.major || d.Major == v.major && d.Minor < v.minor:
+		return fmt.Errorf("compute capability %d.%d: want %d.%d or newer", d.Major, d.Minor, v.major, v.minor)
+	case d.Driver > 0 && d.Driver < v.driver:
+		return fmt.Errorf("a driver for CUDA %d.%d: want one for %d.%d or newer", d.Driver/1000, d.Driver%1000/10, v.driver/1000, v.driver%1000/10)
+	case d.SharedOptin > 0 && d.SharedOptin < v.shared:
+		return fmt.Errorf("%d bytes of shared memory for a block: want %d", d.SharedOptin, v.shared)
+	}
+	return nil
+}
+
+// planner collects what is wrong with a shape; the first is kept.
+type planner struct {
+	plan Plan
+	err  error
+}
+
+func (p *planner) refuse(format string, args ...any) {
+	if p.err == nil {
+		p.err = fmt.Errorf(format, args...)
+	}
+}
+
+// size holds a size of the shape to what kernels take.
+func (p *planner) size(name string, n int) int64 {
+	if n < 1 || int64(n) > math.MaxInt32 {
+		p.refuse("%s %d: want 1 to %d", name, n, math.MaxInt32)
+		return 1 // so that nothing that follows divides by zero
+	}
+	return int64(n)
+}
+
+// dense holds a tensor's sizes to what 64-bit addresses count.
+func (p *planner) dense(name string, bytes int64, dims ...int64) {
+	for _, n := range dims {
+		if n > 0 && bytes > math.MaxInt64/16/n {
+			p.refuse("%s of %v elements: more bytes than 64 bits count", name, dims)
+			return
+		}
+		bytes *= max(n, 1)
+	}
+}
+
+// multiple holds a size or stride to a factor.
+func (p *planner) multiple(what string, n, of int64) {
+	if n%of != 0 {
+		p.refuse("%s of %d: want a multiple of %d", what, n, of)
+	}
+}
+
+// within holds a number to a range.
+func (p *planner) within(what string, n, lo, hi int64) {
+	if n < lo || n > hi {
+		p.refuse("%s of %d: want %d to %d", what, n, lo, hi)
+	}
+}
+
+// below holds a sum over sizes to what 32-bit indices have room for.
+func (p *planner) below(what string, n int64) {
+	if n > math.MaxInt32 {
+		p.refuse("sizes too large for indices of 32 bits: %s is %d, want at most %d", what, n, math.MaxInt32)
+	}
+}
+
+// workspace adds a buffer.
+func (p *planner) workspace(bytes int64, zero bool) {
+	if zero {
+		p.plan.Clear = append(p.plan.Clear, len(p.plan.Workspace))
+	}
+	p.plan.Workspace = append(p.plan.Workspace, bytes)
+}
+
+// step adds a launch over a tile space.
+func (p *planner) step(image []byte, entry string, threads, shared uint32, counts ...int64) {
+	grid := int64(1)
+	for _, n := range counts {
+		if n > 0 && grid > math.MaxInt32/n {
+			p.refuse("%s over %v tiles: want at most %d", entry, counts, math.MaxInt32)
+			n = 0
+		}
+		grid *= max(n, 0)
+	}
+	p.plan.Steps = append(p.plan.Steps, Step{
+		Image: image, Entry: entry, Grid: [3]uint32{uint32(grid), 1, 1}, Block: [3]uint32{threads, 1, 1}, Shared: shared,
+	})
+}
+
+// param makes room for a parameter of the last step.
+func (p *planner) param(bytes int) *Step {
+	s := &p.plan.Steps[len(p.plan.Steps)-1]
+	for len(s.params)%bytes != 0 {
+		s.params = append(s.params, 0)
+	}
+	s.Offsets = append(s.Offsets, len(s.params))
+	s.Sizes = append(s.Sizes, bytes)
+	s.params = append(s.params, make([]byte, bytes)...)
+	return s
+}
+
+// known adds a parameter whose value the shape gives.
+func (p *planner) known(bytes int, v int64) {
+	s := p.param(bytes)
+	at := s.params[len(s.params)-bytes:]
+	if bytes == 4 {
+		binary.LittleEndian.PutUint32(at, uint32(v))
+	} else {
+		binary.LittleEndian.PutUint64(at, uint64(v))
+	}
+}
+
+// passed adds a parameter that the launch gives: an address, or without an alignment a
+// number.
+func (p *planner) passed(bytes, value int, align uint64, name string) {
+	s := p.param(bytes)
+	s.pointers = append(s.pointers, pointer{offset: len(s.params) - bytes, value: value, bytes: bytes, align: align, name: name})
+}
+
+// done returns the plan, or what is wrong.
+func (p *planner) done(kernel, config, provenance string) (*Plan, error) {
+	if p.err != nil {
+		return nil, p.err
+	}
+	p.plan.Kernel, p.plan.Config, p.plan.Provenance = kernel, config, provenance
+	return &p.plan, nil
+}
+
+func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
