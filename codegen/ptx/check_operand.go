@@ -207,7 +207,7 @@ func (m *operandMatch) register(s *operandSpec, o *Operand) bool {
 	if t == NoType {
 		return isAddressType(have)
 	}
-	if have == F16x2 && s.typ.from != typeFixed && containerBits(t) == 32 && !t.Float() {
+	if have == F16x2 && (m.r.video || s.typ.from != typeFixed) && containerBits(t) == 32 && !t.Float() {
 		return true // ptxas takes it for untyped bits
 	}
 	return agrees(t, have, s.typ.wider) && (!s.typ.plain || isBits(have))
