@@ -201,3 +201,21 @@ mov.u64 %h, sm; mapa.shared::cluster.u64 %h, %h, 2; getctarank.shared::cluster.u
 		require.ErrorContains(t, err, want)
 	}
 }
+
+// TestClusterSpaces: an address in another block's shared memory is in the
+// cluster's, not in the block's own, and mapa of the own rank changes nothing.
+func TestClusterSpaces(t *testing.T) {
+	p := small{
+		target: "sm_90", decls: sharedDecl, regs: clusterRegs + ".reg .pred %p; .reg .b64 %own;", dynamic: 256, cluster: 4, grid: 4, block: 1,
+		body: clusterStart + `mov.u64 %own, sm; cvta.shared.u64 %own, %own; mapa.u64 %h, %own, %peer; mapa.u64 %g, %own, %rank; getctarank.u64 %n, %h;
+mov.u32 %c, 0; isspacep.shared::cta %p, %own; @%p or.b32 %c, %c, 1; isspacep.shared::cluster %p, %own; @%p or.b32 %c, %c, 2;
+isspacep.shared::cta %p, %h; @%p or.b32 %c, %c, 4; isspacep.shared::cluster %p, %h; @%p or.b32 %c, %c, 8; isspacep.global %p, %h; @%p or.b32 %c, %c, 16;
+setp.eq.u64 %p, %g, %own; @%p or.b32 %c, %c, 32; setp.eq.u32 %p, %n, %peer; @%p or.b32 %c, %c, 64;
+cvta.to.shared::cluster.u64 %h, %h; cvt.u32.u64 %b, %h; setp.eq.u32 %p, %b, %far; @%p or.b32 %c, %c, 128;
+mad.wide.u32 %g, %rank, 4, %in0; st.global.u32 [%g], %c;`,
+	}
+	p.everywhere(t, func(out [][]byte, rep *bench.Report) {
+		require.Empty(t, rep.Faults)
+		require.Equal(t, []uint32{235, 235, 235, 235}, toWords(out[0]))
+	}, make([]byte, 16))
+}

@@ -100,7 +100,8 @@ func (d *decoder) scopeOf(none scope) scope {
 
 // ordering takes an access's order and scope.
 func (d *decoder) ordering(m *memOp) {
-	switch d.take("weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "mmio") {
+	d.has("mmio") // a device would see each access; there is none
+	switch d.take("weak", "volatile", "relaxed", "acquire", "release", "acq_rel") {
 	case "volatile":
 		m.order, m.scope = relaxed, scopeSystem
 		return
@@ -112,8 +113,6 @@ func (d *decoder) ordering(m *memOp) {
 		m.order = release
 	case "acq_rel":
 		m.order = acquireRelease
-	case "mmio":
-		d.refuse("the virtual machine has no memory-mapped devices")
 	}
 	m.scope = d.scopeOf(scopeGPU)
 }
@@ -359,9 +358,21 @@ func (d *decoder) convertParam(t ptx.Type, ops []ptx.Operand) {
 
 // isspacep says whether a generic address is in a space.
 func (d *decoder) isspacep() {
+	cluster := slices.Contains(d.words, "shared::cluster")
 	s := d.space()
 	ops := d.operands(2, 2)
 	in := d.testing(func(a, _, _ uint64) uint64 { return truth(spaceOf(a) == s) }, &ops[0], ops[1:], ptx.U64)
+	if s == ptx.SpaceShared && !cluster { // the block's own
+		in.fn[modeFull] = func(w *warp, in *inst) {
+			var p uint32
+			for i, a := range w.q[in.a] {
+				if spaceOf(a) == s && (a-sharedWindow)>>rankShift == uint64(w.cta.rank) {
+					p |= 1 << i
+				}
+			}
+			w.setPredicate(in, p)
+		}
+	}
 	if s == ptx.SpaceConst || s == ptx.SpaceParam {
 		in.fn[modeFull] = func(w *warp, in *inst) {
 			var p uint32
