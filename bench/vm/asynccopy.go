@@ -197,6 +197,10 @@ func (b *block) landsEarly() bool {
 
 // move copies the data of some lanes.
 func (w *warp) move(c *inFlight, lanes uint32) {
+	if current := w.fr; c.fr != current { // it may land while another function runs
+		w.enter(c.fr)
+		defer w.enter(current)
+	}
 	size := c.in.copy.dst.size
 	for m := lanes; m != 0; m &= m - 1 {
 		i := firstLane(m)
@@ -384,7 +388,7 @@ func (w *warp) asyncArrive(in *inst, noinc bool) {
 		if !noinc {
 			m.pending++
 		}
-		c := &bulkCopy{op: &arrivalOp, in: in, from: w.source(in), w: w, lane: lane, mbar: off, arrival: true}
+		c := &bulkCopy{op: &arrivalOp, in: in, fr: w.fr, from: w.source(in), w: w, lane: lane, mbar: off, arrival: true}
 		w.b.flight = append(w.b.flight, c)
 		if w.b.landsEarly() {
 			w.b.land(c)

@@ -94,6 +94,10 @@ func (b *block) land(c *bulkCopy) {
 			break
 		}
 	}
+	if current := c.w.fr; c.fr != current { // it may land while another function runs
+		c.w.enter(c.fr)
+		defer c.w.enter(current)
+	}
 	if c.arrival {
 		b.arrive(c)
 		return
@@ -104,7 +108,6 @@ func (b *block) land(c *bulkCopy) {
 		return
 	}
 	if c.to.gone && c.to != c.w.cta {
-		c.w.enter(c.fr)
 		c.w.alive(c)
 		return
 	}
@@ -337,8 +340,11 @@ func (b *block) outlived(c *bulkCopy) {
 	if c.op.told || c.data != nil || b.race == nil {
 		return
 	}
+	if current := c.w.fr; c.fr != current {
+		c.w.enter(c.fr)
+		defer c.w.enter(current)
+	}
 	addr := b.address(c.shared)
-	c.w.enter(c.fr)
 	c.w.faultAt(bench.AsyncCopyRace, c.in, c.lane, &addr, "shared", "the block ends while the copy still reads its shared memory")
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -238,4 +239,40 @@ W: mbarrier.try_wait.parity.shared.b64 %%p, [%%a+128], 0; @!%%p bra W; ld.shared
 			require.Equal(t, bench.UninitialisedGlobalRead, report.Faults[0].Class)
 		}
 	}
+}
+
+// TestCopyIssuedInFunction: a copy that a function issued lands while its caller
+// runs, which has fewer instructions than stand before the copy.
+func TestCopyIssuedInFunction(t *testing.T) {
+	var nothing strings.Builder
+	for range 60 {
+		nothing.WriteString("add.u32 %x, %x, 1;\n")
+	}
+	p := small{
+		target: "sm_90", dynamic: 256, regs: ".reg .b32 %a, %b; .reg .pred %p;",
+		decls: sharedDecl + `
+.func f(.param .b64 from) { .reg .b32 %a, %x; .reg .b64 %g; ld.param.b64 %g, [from]; mov.u32 %a, sm; mov.u32 %x, 0;
+` + nothing.String() + `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%a], [%g], 128, [%a+128]; ret; }`,
+		body: `mov.u32 %a, sm; mbarrier.init.shared.b64 [%a+128], 1; mbarrier.arrive.expect_tx.shared.b64 _, [%a+128], 128;
+{ .param .b64 from; st.param.b64 [from], %in0; call.uni f, (from); }
+W: mbarrier.try_wait.parity.shared.b64 %p, [%a+128], 0; @!%p bra W; ld.shared.u32 %b, [%a+8]; st.global.u32 [%in1], %b;`,
+	}
+	in := make([]byte, 128)
+	in[8] = 77
+	p.everywhere(t, func(out [][]byte, rep *bench.Report) {
+		require.Empty(t, rep.Faults)
+		require.Equal(t, []uint32{77}, toWords(out[1]))
+	}, in, make([]byte, 4))
+	plain := p
+	plain.decls = replace(p.decls, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%a], [%g], 128, [%a+128];", "cp.async.ca.shared.global [%a+8], [%g+8], 8;")
+	plain.body = replace(replace(p.body, "W: mbarrier", "cp.async.wait_all; bra R; W: mbarrier"), "ld.shared", "R: ld.shared")
+	plain.everywhere(t, func(out [][]byte, rep *bench.Report) {
+		require.Empty(t, rep.Faults)
+		require.Equal(t, []uint32{77}, toWords(out[1]))
+	}, in, make([]byte, 4))
+	p.body = replace(p.body, "ld.shared.u32 %b", "mbarrier.inval.shared.b64 [%a+128]; ld.shared.u32 %b")
+	p.body = replace(p.body, "W: mbarrier.try_wait.parity.shared.b64 %p, [%a+128], 0; @!%p bra W;", "") // gone when the copy lands
+	p.opt = vm.Options{}
+	_, rep := p.run(t, in, make([]byte, 4))
+	require.NotEmpty(t, rep.Faults)
 }
