@@ -57,6 +57,7 @@ type Kernel struct {
 	// Bounds are what a launch must check beside: each, over the sizes and integer
 	// scalars by name, must be at most math.MaxInt32, so that no index leaves 32 bits.
 	Bounds []ir.Expr
+	Notes  []string // what the target has and the kernel goes without, and why
 }
 
 // Assumption is something a launch must check of its arguments.
@@ -132,7 +133,7 @@ func (c *Compiled) kernel(k *ir.Kernel, gpu *target.GPU, o Options) error {
 	if most := gpu.Limits().SharedPerBlock; s.thread.Shared > most {
 		return fmt.Errorf("kernel %s: %d bytes of shared memory: %w: want at most %d", k.Name, s.thread.Shared, ErrResources, most)
 	}
-	out := Kernel{Name: k.Name, Params: s.params, Threads: s.thread.Threads, Bounds: s.bounds}
+	out := Kernel{Name: k.Name, Params: s.params, Threads: s.thread.Threads, Bounds: s.bounds, Notes: s.machine.notes}
 	if s.thread.Dynamic {
 		out.SharedBytes = s.thread.Shared
 	}

@@ -26,12 +26,13 @@ var golden = []struct {
 	{"gemm", "a100", map[string]string{"bias": "true", "act": "gelu"}, []string{"BM=64", "BN=32", "BK=32", "warps=4", "stages=3", "group=4", "split=1"}},
 	{"flashattn", "a100", map[string]string{"head-dim": "32"}, []string{"BM=64", "BN=32", "warps=4", "stages=2"}},
 	{"softmax", "h100", nil, nil},
+	{"gemm", "h100", nil, []string{"BM=64", "BN=32", "BK=64", "warps=4", "stages=3", "group=8", "split=1"}},
 }
 
 // TestGolden compares staged programs, CUDA C and PTX with testdata/golden.
 func TestGolden(t *testing.T) {
 	for _, g := range golden {
-		t.Run(g.family, func(t *testing.T) {
+		t.Run(g.family+"/"+g.gpu, func(t *testing.T) {
 			gpu, err := target.Lookup(g.gpu)
 			require.NoError(t, err)
 			f, err := kernels.Family(g.family)

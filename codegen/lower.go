@@ -33,8 +33,9 @@ type lowering struct {
 
 	copies    []*ir.Op // by tensor maps, not committed yet
 	mbarsMade bool
-	role      *int // being lowered; nil: there are none, or none yet
-	late      bool // in a loop that releases its buffers an iteration later
+	role      *int        // being lowered; nil: there are none, or none yet
+	gate      *simt.Value // of the releases being lowered; nil: always
+	late      bool        // in a loop that releases its buffers an iteration later
 }
 
 // lower produces the thread program of a kernel.
@@ -89,6 +90,10 @@ func (l *lowering) op(o *ir.Op) {
 	case ir.OpFor:
 		l.loop(o)
 	case ir.OpIf:
+		if onlyReleases(o) {
+			l.releaseIf(o)
+			return
+		}
 		l.branch(o)
 	case ir.OpLoad:
 		l.load(o)

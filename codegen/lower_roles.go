@@ -113,7 +113,28 @@ func (l *lowering) release(o *ir.Op) {
 	}
 	at := l.freed(r, o.Operand("slot"))
 	b.WarpSync()
-	l.under(b.Cmp(simt.EQ, b.And(l.tid(), b.Const32(31)), b.Const32(0)), func() { b.MbarArrive(at) })
+	lane := b.Cmp(simt.EQ, b.And(l.tid(), b.Const32(31)), b.Const32(0))
+	l.under(l.both(l.gate, lane), func() { b.MbarArrive(at) })
+}
+
+// releaseIf gives buffers back where a condition, alike for all warps, holds: the wait
+// for what reads them does no harm where it does not.
+func (l *lowering) releaseIf(o *ir.Op) {
+	l.gate = l.scalar(o.Args[0])
+	l.region(o.Regions[0])
+	l.gate = nil
+}
+
+// onlyReleases tells whether an if does nothing but give buffers back.
+func onlyReleases(o *ir.Op) bool {
+	releases := false
+	for _, in := range o.Regions[0].Ops {
+		releases = releases || in.Code == ir.OpRelease
+		if in.Code != ir.OpRelease && in.Code != ir.OpYield && (!in.Code.IsPure() || len(in.Regions) > 0) {
+			return false
+		}
+	}
+	return releases && len(o.Regions[1].Ops) == 1
 }
 
 // freed is the address of the mbarrier at which index k of a ring is given back.

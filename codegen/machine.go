@@ -9,6 +9,8 @@ import (
 type machine struct {
 	sm    int  // compute capability times ten
 	wgmma bool // has the warpgroup's matrix instruction, and copies by tensor maps
+
+	notes []string // on what a kernel does without
 }
 
 // tensorForm is a tensor-core instruction: its tile and the width of its operands.

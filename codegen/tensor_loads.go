@@ -1,6 +1,8 @@
 package codegen
 
 import (
+	"errors"
+	"fmt"
 	"math/bits"
 	"slices"
 
@@ -51,14 +53,18 @@ func tensorLoads(s *stager, m *machine) map[*ir.Op]*layout.Shared {
 		return found
 	}
 	f := newFacts(s.k)
+	refused := map[*ir.Op]error{}
 	add := func(r *ir.Region, within map[*ir.Op]bool) {
 		for _, st := range s.find(r) {
-			if within != nil && !within[st.load] || !f.tensorCopied(st.load) {
+			if within != nil && !within[st.load] {
 				continue
 			}
-			if l := tensorLayout(f, st.load); l != nil {
-				found[st.load] = l
+			l, err := f.tensorCopied(st.load)
+			if err != nil {
+				refused[st.load] = err
+				continue
 			}
+			found[st.load] = l
 		}
 	}
 	add(s.k.Body, nil)
@@ -67,7 +73,18 @@ func tensorLoads(s *stager, m *machine) map[*ir.Op]*layout.Shared {
 			add(o.Regions[0], s.dependents(o.Regions[0], o.Regions[0].Params[0]))
 		}
 	}
-	s.keepProducts(found, m, max(s.k.Hints.Warps, 1))
+	warps := max(s.k.Hints.Warps, 1)
+	s.keepProducts(found, m, warps)
+	for _, o := range dotsIn(s.k.Body, nil) {
+		if _, ok := m.wgmmaTile(o, warps); !ok {
+			continue
+		}
+		for _, v := range o.Args[:2] {
+			if err := refused[loadOf(v)]; err != nil {
+				m.notes = append(m.notes, fmt.Sprintf("%s is not copied by a tensor map: %v", loadOf(v).View().Name, err))
+			}
+		}
+	}
 	return found
 }
 
@@ -157,36 +174,41 @@ const (
 	mapAlign    = 16  // bytes, of the first element and of all strides
 )
 
-// tensorCopied tells whether a tensor map can copy what a load loads: a box of a whole
-// view whose rows start on 16 bytes, with zeros outside.
-func (f *facts) tensorCopied(o *ir.Op) bool {
-	view := o.View()
-	a := accessOf(o, accessType(o).Shape)
-	size := int64(bytesOf(view.Type.Elem))
+// tensorCopied is how the buffers lie to which a tensor map copies what a load loads: a
+// box of a whole view whose rows start on 16 bytes, with zeros outside, in atoms as wide
+// as its rows allow. The error says why it can't.
+func (f *facts) tensorCopied(o *ir.Op) (*layout.Shared, error) {
+	view, t := o.View(), accessType(o)
+	a := accessOf(o, t.Shape)
+	size := int64(bytesOf(t.Elem))
 	axis := f.contiguous(a)
-	if view.Def != nil || a.rows != nil || o.Operand("limit") != nil || o.Operand("mask") != nil || o.Operand("fill") != nil ||
-		len(view.Type.Dims) > mostMapDims || axis < 0 || f.pointerAlign(view)%mapAlign != 0 {
-		return false
+	switch align := f.pointerAlign(view); {
+	case view.Def != nil:
+		return nil, errors.New("a part of a view: want a whole one")
+	case a.rows != nil || o.Operand("limit") != nil || o.Operand("mask") != nil || o.Operand("fill") != nil:
+		return nil, errors.New("rows by number, a mask or a fill: want a plain box")
+	case len(view.Type.Dims) > mostMapDims:
+		return nil, fmt.Errorf("%d dimensions: want at most %d", len(view.Type.Dims), mostMapDims)
+	case axis < 0:
+		return nil, errors.New("no dimension of the tile has stride 1")
+	case align%mapAlign != 0:
+		return nil, fmt.Errorf("a pointer to a multiple of %d bytes: want one of %d", align, mapAlign)
 	}
 	for d := range view.Type.Dims {
-		if d != a.axisDim(axis) && product(f.strideMultiple(view, d), size)%mapAlign != 0 {
-			return false
+		if n := product(f.strideMultiple(view, d), size); d != a.axisDim(axis) && n%mapAlign != 0 {
+			return nil, fmt.Errorf("a stride of a multiple of %d bytes in dimension %d: want one of %d", n, d, mapAlign)
 		}
 	}
-	return !slices.ContainsFunc(a.shape, func(n int) bool { return n > mostBox })
-}
-
-// tensorLayout is how the buffers of a load lie that a tensor map copies: in atoms as
-// wide as its rows allow; nil if they don't.
-func tensorLayout(f *facts, o *ir.Op) *layout.Shared {
-	t := accessType(o)
-	order := orderOf(f, accessOf(o, t.Shape))
+	if i := slices.IndexFunc(a.shape, func(n int) bool { return n > mostBox }); i >= 0 {
+		return nil, fmt.Errorf("a tile of %d elements along an axis: want at most %d", a.shape[i], mostBox)
+	}
+	order := orderOf(f, a)
 	for _, swizzle := range []int{128, 64, 32} {
-		if s, err := layout.Swizzled(t.Shape, order, bytesOf(t.Elem), swizzle); err == nil {
-			return s
+		if s, err := layout.Swizzled(t.Shape, order, int(size), swizzle); err == nil {
+			return s, nil
 		}
 	}
-	return nil
+	return nil, fmt.Errorf("a tile %v: want rows of a multiple of 32 bytes, in eights", a.shape)
 }
 
 // tensorRing is the first of the rings that tensor maps fill; nil if none is.

@@ -30,6 +30,9 @@ var warpgroupSamples = []struct {
 	{"gemm", map[string]string{"m": "72", "n": "184", "k": "264", "dtype": "f16", "layout": "tt"}, []string{"BM=64", "BN=176", "BK=128", "warps=4", "stages=1"}},
 	{"gemm", map[string]string{"m": "200", "n": "264", "k": "160", "dtype": "bf16"}, []string{"BM=128", "BN=256", "BK=64", "warps=8", "stages=3"}},
 	{"gemm", map[string]string{"m": "64", "n": "64", "k": "512", "dtype": "bf16"}, []string{"BM=64", "BN=64", "BK=64", "warps=4", "stages=3", "split=2"}},
+	{"flashattn", map[string]string{"batch": "1", "heads": "2", "kv-heads": "1", "seq": "130", "seq-kv": "200", "head-dim": "64", "causal": "true"}, []string{"BM=128", "BN=64", "warps=8", "stages=2"}},
+	{"flashattn", map[string]string{"batch": "2", "heads": "1", "kv-heads": "1", "seq": "70", "seq-kv": "150", "head-dim": "128", "causal": "false", "dtype": "f16"}, []string{"BM=64", "BN=80", "warps=4", "stages=1"}},
+	{"flashattn", map[string]string{"batch": "1", "heads": "2", "kv-heads": "2", "seq": "129", "seq-kv": "129", "head-dim": "128", "causal": "true"}, []string{"BM=128", "BN=128", "warps=8", "stages=2"}},
 }
 
 // warpgroupSample makes one of them.

@@ -273,11 +273,11 @@ func (s *session) describe(e *store.Evaluation, p *model.Prediction, taken map[s
 }
 
 // work adds the useful operations to counted work, and what the instructions that do
-// them can reach: mma.sync is all there is.
+// them can reach: mma.sync, unless the model found others.
 func (s *session) work(w roofline.Work) roofline.Work {
 	f := s.Problem.Work()
 	w.Operations = []roofline.Operations{{Math: f.Math, Count: roofline.Formula(f.FLOPs)}}
-	if share, ok := s.GPU.MMASyncOfPeak(); ok {
+	if share, ok := s.GPU.MMASyncOfPeak(); ok && w.TensorReach == 0 {
 		w.TensorReach = share
 	}
 	return w

@@ -339,5 +339,8 @@ func (l *launch) addWork(w *roofline.Work, weight []float64, hbm float64) {
 		add(&w.FMA, n*c.fma*warpSize)
 		add(&w.ALU, n*c.alu*warpSize)
 		add(&w.Issue, n*c.issue)
+		if c.wgmma != [simt.NumWgmmas]float64{} {
+			w.TensorReach = 1 // of the peak: wgmma
+		}
 	}
 }

@@ -159,6 +159,13 @@ func emit(p *ir.Program, gpu *target.GPU, stage string, passes bool) (string, er
 	if passes {
 		b.WriteByte('\n')
 	}
+	if stage == "" || stage == "cuda" || stage == "ptx" {
+		for _, k := range c.Kernels {
+			for _, note := range k.Notes {
+				b.WriteString("// " + k.Name + ": " + note + "\n")
+			}
+		}
+	}
 	b.WriteString(text)
 	return b.String(), nil
 }
