@@ -65,6 +65,12 @@ func compile(t testing.TB, p family.Problem, c space.Config, gpu *target.GPU) (*
 	require.NoError(t, err)
 	compiled, err := codegen.Compile(prog, gpu, codegen.Options{})
 	require.NoError(t, err)
+	plan, err := compiled.Plan(planArguments(p))
+	require.NoError(t, err)
+	return compiled, plan
+}
+
+func planArguments(p family.Problem) []codegen.Argument {
 	var args []codegen.Argument
 	for _, a := range p.Args() {
 		x := codegen.Argument{Bits: uint64(a.Int)}
@@ -76,9 +82,7 @@ func compile(t testing.TB, p family.Problem, c space.Config, gpu *target.GPU) (*
 		}
 		args = append(args, x)
 	}
-	plan, err := compiled.Plan(args)
-	require.NoError(t, err)
-	return compiled, plan
+	return args
 }
 
 // tally is what both can count.

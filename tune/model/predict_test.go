@@ -1,7 +1,10 @@
 package model
 
 import (
+	"errors"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -300,5 +303,56 @@ func BenchmarkPredict(b *testing.B) {
 				require.NoError(b, err)
 			}
 		})
+	}
+}
+
+// TestNoPredictionBeatsTheFormulas draws sizes of every magnitude that a GPU's memory
+// holds: whatever they are, no kernel is predicted to be faster than its FLOPs at the
+// peak or its least bytes at the memory's rate.
+func TestNoPredictionBeatsTheFormulas(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	size := func(most float64) string { return fmt.Sprint(int(math.Exp(r.Float64() * math.Log(most)))) }
+	flags := map[string]func() map[string]string{
+		"gemm": func() map[string]string {
+			return map[string]string{"m": size(1 << 31), "n": size(1 << 31), "k": size(1 << 31)}
+		},
+		"flashattn": func() map[string]string {
+			return map[string]string{"batch": size(1 << 10), "heads": "8", "kv-heads": "2", "seq": size(1 << 24), "seq-kv": size(1 << 24), "head-dim": "64"}
+		},
+		"layernorm": func() map[string]string { return map[string]string{"rows": size(1 << 31), "cols": size(1 << 20)} },
+		"paged": func() map[string]string {
+			return map[string]string{"batch": size(1 << 8), "query": size(1 << 8), "context": size(1 << 12), "page": "16", "heads": "8", "kv-heads": "2"}
+		},
+		"softmax": func() map[string]string { return map[string]string{"rows": size(1 << 31), "cols": size(1 << 31)} },
+	}
+	for _, f := range kernels.Families() {
+		require.Contains(t, flags, f.Name)
+		for done := 0; done < 12; {
+			gpu := lookup(t, []string{"t4", "a100", "h100", "rtx4090", "b300"}[r.IntN(5)])
+			p, err := f.Problem(flags[f.Name](), gpu)
+			if err != nil {
+				continue // more than the GPU's memory
+			}
+			c, err := p.Default(gpu)
+			require.NoError(t, err, "%v on %s", p.Settings(), gpu.ID)
+			prog, err := p.Program(c)
+			require.NoError(t, err)
+			compiled, err := codegen.Compile(prog, gpu, codegen.Options{})
+			require.NoError(t, err)
+			plan, err := compiled.Plan(planArguments(p))
+			if errors.Is(err, codegen.ErrArguments) {
+				continue // more than indices have room for
+			}
+			require.NoError(t, err)
+			out, err := Predict(gpu, compiled, plan, family.Integers(p.Args()), nil)
+			require.NoError(t, err)
+			done++
+			w := p.Work()
+			peak, ok := gpu.Peak(w.Math)
+			require.True(t, ok)
+			least := max(w.FLOPs/peak.TFLOPS/1e6, w.Bytes/gpu.HBM().Value/1e3)
+			require.GreaterOrEqual(t, out.US, least, "%s %v with %s on %s", f.Name, p.Settings(), c, gpu.ID)
+			require.False(t, math.IsInf(out.US, 0) || math.IsNaN(out.US))
+		}
 	}
 }
