@@ -40,6 +40,12 @@ func draw(t *testing.T, f *family.Family, seed uint64) *sample {
 	names := []string{"a100", "rtx3090", "l40s", "h100", "rtx5090"}
 	gpu, err := target.Lookup(names[r.IntN(len(names))])
 	require.NoError(t, err)
+	return drawFor(t, f, gpu, r, seed)
+}
+
+// drawFor makes a sample for a GPU.
+func drawFor(t *testing.T, f *family.Family, gpu *target.GPU, r *rand.Rand, seed uint64) *sample {
+	t.Helper()
 	s := &sample{f: f, gpu: gpu, p: f.Awkward(r)}
 	b, err := s.p.Space(gpu)
 	require.NoError(t, err)

@@ -33,6 +33,7 @@ type lowering struct {
 
 	copies    []*ir.Op // by tensor maps, not committed yet
 	mbarsMade bool
+	written   bool        // shared memory by threads, since copies by tensor maps would see it
 	role      *int        // being lowered; nil: there are none, or none yet
 	gate      *simt.Value // of the releases being lowered; nil: always
 	late      bool        // in a loop that releases its buffers an iteration later

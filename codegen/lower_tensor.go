@@ -17,14 +17,18 @@ const mbarBytes = 8
 // mbarOf is the key of a ring's mbarriers in the plan of shared memory.
 type mbarOf struct{ ring *ir.Value }
 
-// tensorStart makes the mbarriers of all rings, when the first ring is made.
+// tensorStart makes the mbarriers of all rings when the first ring is made. Before any is
+// made, what threads wrote where it lies must be over for copies by tensor maps too.
 func (l *lowering) tensorStart() {
-	if l.mbarsMade {
+	if l.mbarsMade && !l.written && !l.pending.shared {
 		return
 	}
-	l.mbarsMade = true
 	b := l.b
 	rings := l.plan.tensorRings
+	if l.mbarsMade {
+		rings = nil
+	}
+	l.mbarsMade = true
 	l.under(l.firstThread(), func() {
 		for _, r := range rings {
 			for k := range r.Type.Depth {
@@ -38,6 +42,7 @@ func (l *lowering) tensorStart() {
 	})
 	b.ProxyFence()
 	l.barrier()
+	l.written = false
 }
 
 // firstThread is true in one thread of the block, or of the role that copies.

@@ -226,6 +226,7 @@ func byThreads(rings []*ir.Value) bool {
 
 // barrier makes all warps meet.
 func (l *lowering) barrier() {
+	l.written = l.written || l.pending.shared
 	if l.inRole(mainRole) {
 		l.b.Bar(l.b.Const32(mainBarrier), 32*l.warps)
 	} else {

@@ -3,8 +3,7 @@ package codegen_test
 import (
 	"context"
 	"fmt"
-	"os"
-	"strings"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -70,35 +69,66 @@ func TestWarpgroups(t *testing.T) {
 			c, err := codegen.Compile(s.prog, s.gpu, codegen.Options{Verify: true})
 			require.NoError(t, err, s.String())
 			require.Equal(t, "sm_90a", c.Module.Arch, s.String())
-			staged := *s.prog
-			staged.Kernels = c.Staged
-			want, got := s.interpret(t, s.prog), s.interpret(t, &staged)
-			interpreted := family.Data{}
-			for name, x := range want {
-				require.Equal(t, x.Data, got[name].Data, "%s: output %s", s, name)
-				interpreted[name] = &family.Tensor{Arg: s.data[name].Arg, Bytes: x.Data}
-			}
-			s.right(t, "interpreter", interpreted)
 			direct, err := c.PTX()
 			require.NoError(t, err)
-			if dir := os.Getenv("KGEN_DUMP"); dir != "" {
-				require.NoError(t, os.WriteFile(fmt.Sprintf("%s/wg%d.ptx", dir, i), []byte(direct), 0o644))
-			}
 			require.Contains(t, direct, "wgmma.mma_async", s.String())
-			require.False(t, strings.Contains(direct, "mma.sync"), s.String())
-			for _, async := range []vm.Async{vm.Late, vm.Early, vm.Random} {
-				s.right(t, "direct PTX", s.onDevice(t, c, direct, vm.Options{Async: async, Seed: uint64(i)}))
-			}
-			cuda, err := c.CUDA()
-			require.NoError(t, err)
-			if dir := os.Getenv("KGEN_DUMP"); dir != "" {
-				require.NoError(t, os.WriteFile(fmt.Sprintf("%s/wg%d.cu", dir, i), []byte(cuda), 0o644))
-			}
-			res, err := cc.Compile(context.Background(), nvrtc.Source{Name: "warpgroups.cu", Text: cuda}, nvrtc.Options{Arch: c.Module.Virtual(), Flags: []string{"--fmad=false"}})
-			require.NoError(t, err, s.String())
-			s.right(t, "NVRTC's PTX", s.onDevice(t, c, string(res.PTX), vm.Options{}))
+			require.NotContains(t, direct, "mma.sync", s.String())
+			s.fourWays(t, cc, c, uint64(i))
 		})
 	}
+}
+
+// TestRandomWarpgroups does the same with random problems and configurations that lower
+// to products of warpgroups.
+func TestRandomWarpgroups(t *testing.T) {
+	cc := nvrtctest.Compiler(t)
+	gpu, err := target.Lookup("h100")
+	require.NoError(t, err)
+	for _, name := range []string{"gemm", "flashattn"} {
+		f, err := kernels.Family(name)
+		require.NoError(t, err)
+		for seed := range samples(3) {
+			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
+				t.Parallel()
+				r := rand.New(rand.NewPCG(seed, 90))
+				for range 500 {
+					s := drawFor(t, f, gpu, r, seed)
+					c, err := codegen.Compile(s.prog, s.gpu, codegen.Options{Verify: true})
+					require.NoError(t, err, s.String())
+					if c.Module.Arch == "sm_90a" {
+						s.fourWays(t, cc, c, seed)
+						return
+					}
+				}
+				t.Fatal("no configuration lowers to products of warpgroups")
+			})
+		}
+	}
+}
+
+// fourWays holds the sample to its reference by the interpreter, as written and staged, by
+// our PTX and by NVRTC's.
+func (s *sample) fourWays(t *testing.T, cc *nvrtc.Compiler, c *codegen.Compiled, seed uint64) {
+	t.Helper()
+	staged := *s.prog
+	staged.Kernels = c.Staged
+	want, got := s.interpret(t, s.prog), s.interpret(t, &staged)
+	interpreted := family.Data{}
+	for name, x := range want {
+		require.Equal(t, x.Data, got[name].Data, "%s: output %s", s, name)
+		interpreted[name] = &family.Tensor{Arg: s.data[name].Arg, Bytes: x.Data}
+	}
+	s.right(t, "interpreter", interpreted)
+	direct, err := c.PTX()
+	require.NoError(t, err)
+	for _, async := range []vm.Async{vm.Late, vm.Early, vm.Random} {
+		s.right(t, "direct PTX", s.onDevice(t, c, direct, vm.Options{Async: async, Seed: seed}))
+	}
+	cuda, err := c.CUDA()
+	require.NoError(t, err)
+	res, err := cc.Compile(context.Background(), nvrtc.Source{Name: "warpgroups.cu", Text: cuda}, nvrtc.Options{Arch: c.Module.Virtual(), Flags: []string{"--fmad=false"}})
+	require.NoError(t, err, s.String())
+	s.right(t, "NVRTC's PTX", s.onDevice(t, c, string(res.PTX), vm.Options{}))
 }
 
 // TestWarpgroupsAssemble holds that ptxas takes products of warpgroups, and keeps them

@@ -22,7 +22,7 @@ var stages = []string{"tile", "staged", "simt", "cuda", "ptx"}
 func (a *app) emitCommand() *cobra.Command {
 	stage := &choice{words: stages}
 	var set []string
-	var passes bool
+	var passes, portable bool
 	var file string
 	return a.familyCommand(familyVerb{
 		name:  "emit",
@@ -40,6 +40,7 @@ What stage tile prints can be edited and read back as a file.`,
 		flags: func(c *cobra.Command) {
 			choiceFlag(c, stage, "stage", "what to print (default cuda)")
 			settingFlag(c, &set)
+			c.Flags().BoolVar(&portable, "portable", false, "leave out what only the GPU's own architecture has, such as wgmma on sm_90a")
 			c.Flags().BoolVar(&passes, "passes", false, "print the program after each pass, and what --stage names if given")
 			c.Flags().StringVarP(&file, "output", "o", "", "write to `FILE`, whole or not at all; - is standard output")
 		},
@@ -55,7 +56,7 @@ What stage tile prints can be edited and read back as a file.`,
 			if err != nil {
 				return err
 			}
-			text, err := emit(c.Program, j.gpu, stage.value, passes)
+			text, err := emit(c.Program, j.gpu, stage.value, passes, portable)
 			if err != nil {
 				return compileError(err)
 			}
@@ -77,7 +78,7 @@ What stage tile prints can be edited and read back as a file.`,
 			if err != nil {
 				return usage(err)
 			}
-			text, err := emit(program, gpu, stage.value, passes)
+			text, err := emit(program, gpu, stage.value, passes, portable)
 			if err != nil {
 				return fileError(name, err)
 			}
@@ -133,12 +134,12 @@ func fileError(name string, err error) error {
 }
 
 // emit is the program's text at a stage, after those of the passes if asked.
-func emit(p *ir.Program, gpu *target.GPU, stage string, passes bool) (string, error) {
+func emit(p *ir.Program, gpu *target.GPU, stage string, passes, portable bool) (string, error) {
 	if stage == "tile" && !passes {
 		return p.String(), nil
 	}
 	var b strings.Builder
-	o := codegen.Options{Verify: true}
+	o := codegen.Options{Verify: true, Portable: portable}
 	if passes {
 		b.WriteString("// tile program\n" + p.String())
 		o.Dump = func(kernel, pass, text string) {
