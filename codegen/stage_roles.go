@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kgen-dev/kgen/ir"
+	"github.com/kgen-dev/kgen/ir/layout"
 )
 
 // specialises tells whether a loop's copies are done by a warp of their own: rings are
@@ -11,7 +12,7 @@ import (
 // maps copy all that is staged, and the warp can compute where from by itself.
 func (p *pipeliner) specialises() bool {
 	s, o := p.stager, p.loop
-	if p.depth < 2 && !o.Specialise || s.at != s.k.Body || s.producer != nil {
+	if p.depth < 2 && !o.Specialise || max(s.k.Hints.Warps, 1)+copyWarps > layout.MaxWarps || s.at != s.k.Body || s.producer != nil {
 		return false
 	}
 	alone := scalarsOf(s.k)
@@ -144,7 +145,7 @@ func (s *stager) split() {
 	roles := &ir.Op{Code: ir.OpRoles, Pos: s.producer.Pos, Regions: []*ir.Region{
 		{Ops: []*ir.Op{s.producer, yield()}}, {Ops: append(main, yield())},
 	}}
-	roles.Roles = []ir.Role{copyRole: {Name: "copy", Warps: 4}, mainRole: {Name: "main", Warps: max(s.k.Hints.Warps, 1)}}
+	roles.Roles = []ir.Role{copyRole: {Name: "copy", Warps: copyWarps}, mainRole: {Name: "main", Warps: max(s.k.Hints.Warps, 1)}}
 	body.Ops = append(common, roles)
 }
 
@@ -153,6 +154,10 @@ const (
 	copyRole = 0
 	mainRole = 1
 )
+
+// copyWarps is how many warps the role that copies has: registers are given to warps by
+// fours, so that fewer would save none.
+const copyWarps = 4
 
 // chained is the dot of a loop whose products add up in one accumulator that nothing in
 // the loop looks at, the loop's only one; nil if there is none.
