@@ -13,6 +13,7 @@ import (
 	"github.com/kgen-dev/kgen/codegen/nvrtc"
 	"github.com/kgen-dev/kgen/codegen/nvrtc/nvrtctest"
 	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/ir"
 	"github.com/kgen-dev/kgen/kernels"
 	"github.com/kgen-dev/kgen/kernels/family"
 )
@@ -147,5 +148,65 @@ func TestWarpgroupsAssemble(t *testing.T) {
 			require.NoError(t, err)
 			require.NotContains(t, r.Log, "serialized")
 		})
+	}
+}
+
+// TestTensorMapsOfPlans holds what a plan says of tensor maps to the arguments: the
+// contiguous dimension first, strides in bytes, and a stride that tensor maps allow where
+// a dimension has one element and any stride would do.
+func TestTensorMapsOfPlans(t *testing.T) {
+	s := warpgroupSample(t, 0)
+	c, err := codegen.Compile(s.prog, s.gpu, codegen.Options{})
+	require.NoError(t, err)
+	maps := func(rows, stride int64) []*codegen.TensorMap {
+		plan, err := c.Plan([]codegen.Argument{
+			{Dims: []int64{rows, 96}, Strides: []int64{stride, 1}},
+			{Dims: []int64{96, 136}, Strides: []int64{136, 1}},
+			{Dims: []int64{rows, 136}, Strides: []int64{136, 1}},
+		})
+		require.NoError(t, err)
+		var found []*codegen.TensorMap
+		for _, a := range plan.Steps[0].Args {
+			if a.Map != nil {
+				require.Equal(t, 128, a.Bytes)
+				found = append(found, a.Map)
+			}
+		}
+		return found
+	}
+	got := maps(130, 104)
+	require.Len(t, got, 2)
+	require.Equal(t, codegen.TensorMap{Elem: ir.BF16, Dims: []int64{96, 130}, Strides: []int64{208}, Box: []int{64, 64}, Swizzle: 128}, *got[0])
+	require.Equal(t, codegen.TensorMap{Elem: ir.BF16, Dims: []int64{136, 96}, Strides: []int64{272}, Box: []int{64, 64}, Swizzle: 128}, *got[1])
+	require.Equal(t, []int64{16}, maps(1, 0)[0].Strides)
+}
+
+// TestNotesOnGeneralCopies: where rows start anywhere the general way serves, and the
+// kernel says so; a portable kernel has nothing to say.
+func TestNotesOnGeneralCopies(t *testing.T) {
+	gpu, err := target.Lookup("h100")
+	require.NoError(t, err)
+	f, err := kernels.Family("gemm")
+	require.NoError(t, err)
+	for _, test := range []struct {
+		n        string
+		portable bool
+		arch     string
+		notes    []string
+	}{
+		{"4096", false, "sm_90a", nil},
+		{"4099", false, "sm_90", []string{"b is not copied by a tensor map: a pointer to a multiple of 2 bytes: want one of 16"}},
+		{"4096", true, "sm_90", nil},
+	} {
+		p, err := f.Problem(map[string]string{"n": test.n}, gpu)
+		require.NoError(t, err)
+		config, err := p.Default(gpu)
+		require.NoError(t, err)
+		prog, err := p.Program(config)
+		require.NoError(t, err)
+		c, err := codegen.Compile(prog, gpu, codegen.Options{Portable: test.portable})
+		require.NoError(t, err)
+		require.Equal(t, test.arch, c.Module.Arch)
+		require.Equal(t, test.notes, c.Kernels[0].Notes)
 	}
 }
