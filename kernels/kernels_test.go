@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -85,8 +86,12 @@ func TestBadProblemsAreNamedInOneLine(t *testing.T) {
 		_, err = f.Problem(c.flags, g)
 		require.EqualError(t, err, c.want)
 	}
+	var names []string
+	for _, f := range kernels.Families() {
+		names = append(names, f.Name)
+	}
 	_, err := kernels.Family("gem")
-	require.EqualError(t, err, `unknown family "gem": want one of gemm, flashattn, layernorm, paged, softmax`)
+	require.EqualError(t, err, `unknown family "gem": want one of `+strings.Join(names, ", "))
 }
 
 func TestDefaults(t *testing.T) {
@@ -243,24 +248,24 @@ func TestOneProgramServesAllSizes(t *testing.T) {
 
 func TestGoldenPrograms(t *testing.T) {
 	g := gpu(t, "a100")
-	for file, c := range map[string]struct {
+	type golden struct {
 		family string
 		flags  flags
 		set    []string
-	}{
-		"gemm":                {"gemm", nil, nil},
+	}
+	cases := map[string]golden{
 		"gemm_tt_epilogue":    {"gemm", flags{"layout": "tt", "bias": "true", "act": "gelu", "residual": "true", "alpha": "0.5", "out": "f32"}, nil},
 		"gemm_unaligned_tf32": {"gemm", flags{"m": "100", "n": "333", "k": "77", "dtype": "tf32", "act": "silu"}, []string{"BM=64", "BN=64", "BK=16"}},
 		"gemm_split":          {"gemm", flags{"m": "64", "n": "128", "k": "8192", "bias": "true", "act": "relu"}, []string{"split=4"}},
-		"flashattn":           {"flashattn", nil, nil},
 		"flashattn_full_f16":  {"flashattn", flags{"causal": "false", "dtype": "f16", "head-dim": "80"}, []string{"BN=176"}},
-		"layernorm":           {"layernorm", nil, nil},
 		"layernorm_two":       {"layernorm", flags{"cols": "100001", "dtype": "f16", "residual": "f32", "weight": "f32", "dropout": "0"}, nil},
 		"layernorm_rms":       {"layernorm", flags{"cols": "100001", "norm": "rms", "residual": "none", "bias": "none", "stats": "false"}, nil},
-		"paged":               {"paged", nil, nil},
 		"paged_pieces":        {"paged", flags{"batch": "1", "page": "1", "layout": "hnd", "window": "1000", "query": "7", "dtype": "f16"}, nil},
-		"softmax":             {"softmax", nil, nil},
-	} {
+	}
+	for _, f := range kernels.Families() {
+		cases[f.Name] = golden{family: f.Name}
+	}
+	for file, c := range cases {
 		p := problem(t, c.family, c.flags, g)
 		cfg, err := p.Default(g)
 		require.NoError(t, err)

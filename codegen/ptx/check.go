@@ -304,14 +304,40 @@ func editDistance(a, b string, limit int) int {
 }
 
 // wrongModifiers says what is wrong with the modifiers: one that no form has,
-// or, of the form that comes nearest, the one that is missing or too many.
+// with one near it, or that they do not go together.
 func wrongModifiers(in *Instruction, all []*Spec) string {
-	for _, m := range in.Mods {
-		if !slices.ContainsFunc(all, func(s *Spec) bool { return s.hasWord(m) }) {
-			return fmt.Sprintf("%s: no modifier .%s; want %s", title(in), clip(m), forms(in.Name, all))
+	for i, m := range in.Mods {
+		if slices.ContainsFunc(all, func(s *Spec) bool { return s.hasWord(m) }) {
+			continue
+		}
+		near := nearWord(m, all)
+		if near == "" {
+			return fmt.Sprintf("%s: no modifier .%s; want %s", title(in), clip(m), forms(in.Name, in.Mods, all))
+		}
+		mods := slices.Clone(in.Mods)
+		mods[i] = near
+		return fmt.Sprintf("%s: no modifier .%s (.%s is near); want %s", title(in), clip(m), near, forms(in.Name, mods, all))
+	}
+	return fmt.Sprintf("%s: these modifiers do not go together; want %s", title(in), forms(in.Name, in.Mods, all))
+}
+
+// nearWord is the modifier of some form that one letter, or two of a long one, make
+// of text; "" if there is none.
+func nearWord(text string, all []*Spec) string {
+	best, distance := "", 2
+	if len(text) > 4 {
+		distance = 3
+	}
+	for _, s := range all {
+		for _, g := range s.groups {
+			for _, w := range g.words {
+				if d := editDistance(text, w.text, distance); d < distance {
+					best, distance = w.text, d
+				}
+			}
 		}
 	}
-	return fmt.Sprintf("%s: these modifiers do not go together; want %s", title(in), forms(in.Name, all))
+	return best
 }
 
 func (s *Spec) hasWord(text string) bool {
@@ -325,24 +351,35 @@ func (s *Spec) hasWord(text string) bool {
 	return false
 }
 
-// forms shows the first few forms of a name.
-func forms(name string, all []*Spec) string {
-	const most = 4
-	var b strings.Builder
-	for i, s := range all {
-		if i == most {
-			fmt.Fprintf(&b, " and %d more forms", len(all)-most)
-			break
+// forms shows those forms of a name that share the most modifiers with mods, each
+// text once.
+func forms(name string, mods []string, all []*Spec) string {
+	const most = 2
+	shared := func(s *Spec) int {
+		n := 0
+		for _, m := range mods {
+			if s.hasWord(m) {
+				n++
+			}
 		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(name)
+		return n
+	}
+	nearest := slices.Clone(all)
+	slices.SortStableFunc(nearest, func(a, b *Spec) int { return shared(b) - shared(a) })
+	var texts []string
+	for _, s := range nearest {
+		text := name
 		for _, g := range s.groups {
-			b.WriteString(g.String())
+			text += g.String()
+		}
+		if !slices.Contains(texts, text) {
+			texts = append(texts, text)
 		}
 	}
-	return b.String()
+	if more := len(texts) - most; more > 0 {
+		return fmt.Sprintf("%s, or %d more forms", strings.Join(texts[:most], " or "), more)
+	}
+	return strings.Join(texts, " or ")
 }
 
 // String shows a group as PTX's manual does: .a, {.a,.b} or {.a}.

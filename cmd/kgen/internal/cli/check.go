@@ -262,7 +262,7 @@ func nearest(got []float64, e family.Expected) (worst, tolerance float64) {
 // firstWrong says what the first wrong region or fault is; "" if all is right.
 func (r *checkReport) firstWrong() string {
 	for _, f := range r.Faults {
-		return fmt.Sprintf("%s at line %d: %s", f.Class, f.Line, f.Message)
+		return fmt.Sprintf("%s%s: %s", f.Class, place(f.Site), f.Message)
 	}
 	for _, g := range r.Regions {
 		if g.Wrong != "" {

@@ -36,7 +36,9 @@ standard library alone: images are embedded, and a plan (what to launch, with
 which parameters) is made from a device and a shape without a GPU. Sizes are
 run-time arguments; a family's other flags are fixed, and can be set after a
 colon. The configuration is the best verified one of the store for the problem
-of the flags and the GPU, or else the default.
+of the flags and the GPU, or else the default. The code is portable, for later
+GPUs too: where the best configuration takes instructions of one architecture
+alone, as wgmma on Hopper, the default is written. A plan's Provenance says which.
 
 The folder must be new, empty or of an earlier run; what an earlier run wrote
 is replaced. The same command with the same store gives the same bytes.`,

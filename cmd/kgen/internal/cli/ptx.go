@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 
@@ -14,11 +15,20 @@ import (
 type ptxReport struct {
 	File         string   `json:"file"`
 	OK           bool     `json:"ok"`
-	Version      string   `json:"version"`
+	Version      string   `json:"version"` // "", with those below, if not OK
 	Target       string   `json:"target"`
 	LeastVersion string   `json:"least_version"` // of PTX, for Target
 	LeastTarget  string   `json:"least_target"`  // in the newest version of PTX
 	Kernels      []string `json:"kernels"`
+
+	Errors []ptxError `json:"errors"` // in the order of the text
+}
+
+// ptxError is a complaint about a place in PTX.
+type ptxError struct {
+	Line    int    `json:"line"` // from 1; 0 for the file as a whole
+	Column  int    `json:"column"`
+	Message string `json:"message"`
 }
 
 func (a *app) ptxCommand() *cobra.Command {
@@ -111,9 +121,9 @@ func (a *app) checkPTX(name string) error {
 	}
 	m, err := ptx.Load(name, text)
 	if err != nil {
-		return usage(err)
+		return usage(errors.Join(err, a.reportPTX(name, err)))
 	}
-	r := ptxReport{File: name, OK: true, Version: m.Version.String(), Target: m.Target().String(), Kernels: []string{}}
+	r := ptxReport{File: name, OK: true, Version: m.Version.String(), Target: m.Target().String(), Kernels: []string{}, Errors: []ptxError{}}
 	for _, d := range m.Decls {
 		if f, ok := d.(*ptx.Function); ok && f.Kernel && f.Body != nil {
 			r.Kernels = append(r.Kernels, f.Name)
@@ -131,9 +141,26 @@ func (a *app) checkPTX(name string) error {
 	if a.json {
 		return a.printJSON(r)
 	}
-	fmt.Fprintf(a.out, "%s: right: PTX %s for %s, %d kernels\n", name, r.Version, r.Target, len(r.Kernels))
+	kernels := "1 kernel"
+	if n := len(r.Kernels); n != 1 {
+		kernels = fmt.Sprintf("%d kernels", n)
+	}
+	fmt.Fprintf(a.out, "%s: right: PTX %s for %s, %s\n", name, r.Version, r.Target, kernels)
 	fmt.Fprintf(a.out, "needs PTX %s for %s; %s at least, in the newest PTX\n", r.LeastVersion, r.Target, r.LeastTarget)
 	return nil
+}
+
+// reportPTX prints what is wrong with PTX as JSON, where that was asked for.
+func (a *app) reportPTX(name string, err error) error {
+	var all ptx.Errors
+	if !a.json || !errors.As(err, &all) {
+		return nil
+	}
+	r := ptxReport{File: name, Kernels: []string{}}
+	for _, e := range all {
+		r.Errors = append(r.Errors, ptxError{Line: int(e.Pos.Line), Column: int(e.Pos.Col), Message: e.Msg})
+	}
+	return a.printJSON(r)
 }
 
 // exists tells whether there is anything of a name.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -234,11 +235,7 @@ func whatIsWrong(r *bench.Result) string {
 		parts = append(parts, r.Failure.Error())
 	}
 	for _, f := range r.Faults {
-		where := string(f.Class)
-		if f.Line > 0 {
-			where += fmt.Sprintf(" at line %d", f.Line)
-		}
-		parts = append(parts, where)
+		parts = append(parts, string(f.Class)+place(f.Site))
 	}
 	if len(parts) > 3 {
 		parts = append(parts[:3], fmt.Sprintf("%d more", len(parts)-3))
@@ -247,6 +244,17 @@ func whatIsWrong(r *bench.Result) string {
 		parts = append(parts, fmt.Sprintf("no %s was reported", r.MissingFault))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// place is where a fault is, in a few words: in the source if the PTX tells.
+func place(s bench.Site) string {
+	switch {
+	case s.Line == 0:
+		return ""
+	case s.Source == "":
+		return fmt.Sprintf(" at PTX line %d", s.Line)
+	}
+	return fmt.Sprintf(" at %s (PTX line %d)", visible(filepath.Base(s.Source)), s.Line)
 }
 
 func bufferName(b bench.BufferResult) string {
@@ -265,6 +273,9 @@ func (a *app) printRun(r *bench.Result) error {
 		mark = a.paint("31", "wrong")
 	}
 	fmt.Fprintf(a.out, "%s: %s on %s\n", mark, r.Kernel, r.Device)
+	if len(r.Buffers) == 0 && r.Failure == nil {
+		fmt.Fprintln(a.out, "no buffer says what it must hold: only faults were looked for")
+	}
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	if len(r.Buffers) > 0 {
 		fmt.Fprintln(w, "\nBUFFER\tMISMATCHES\tMAX ABS ERROR\tMAX REL ERROR\tFIRST")
