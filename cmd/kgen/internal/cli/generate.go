@@ -294,7 +294,7 @@ func (g *generator) config(f *family.Family, p family.Problem, gpu *target.GPU) 
 	if err != nil || bound.Check(tuned) != nil || !portable(p, tuned, gpu) {
 		return config, "default", nil // of another version's space, or of code that is not what is written
 	}
-	return tuned, string(best.Provenance), nil
+	return tuned, best.Provenance.String(), nil
 }
 
 // portable tells whether what tune compiled of a configuration is what goes into
