@@ -1,0 +1,69 @@
+package codegen_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kgen-dev/kgen/bench/vm"
+	"github.com/kgen-dev/kgen/codegen"
+	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/kernels"
+	"github.com/kgen-dev/kgen/kernels/family"
+	"github.com/kgen-dev/kgen/kernels/space"
+)
+
+// TestPagedIsBatchInvariant runs a sequence alone and in a batch, with its pages at other
+// places: the result is the same to the bit, in one piece and in several.
+func TestPagedIsBatchInvariant(t *testing.T) {
+	f, err := kernels.Family("paged")
+	require.NoError(t, err)
+	gpu, err := target.Lookup("a100")
+	require.NoError(t, err)
+	for _, chunk := range []int{0, 128} {
+		config := space.Of("BM", 16, "BN", 32, "chunk", chunk, "warps", 1, "stages", 2)
+		run := func(batch string, fill func(family.Data)) family.Data {
+			p, err := f.Problem(map[string]string{
+				"batch": batch, "context": "500", "ragged": "true", "query": "2", "heads": "6", "kv-heads": "2", "head-dim": "32",
+			}, gpu)
+			require.NoError(t, err)
+			s := &sample{f: f, p: p, c: config, gpu: gpu}
+			s.prog, err = p.Program(config)
+			require.NoError(t, err)
+			s.data, err = family.NewData(p.Args(), 1)
+			require.NoError(t, err)
+			fill(s.data)
+			c, err := codegen.Compile(s.prog, gpu, codegen.Options{})
+			require.NoError(t, err)
+			text, err := c.PTX()
+			require.NoError(t, err)
+			args, outs := s.args()
+			requireNoFaults(t, runOn(t, vm.Options{GPU: gpu}, c, text, args, 0))
+			for name, o := range outs {
+				s.data[name].Bytes = o.Data
+			}
+			return s.data
+		}
+		many := run("3", func(family.Data) {})
+		require.Greater(t, many["len"].At(0), 128.0)
+		alone := run("1", func(d family.Data) {
+			require.Equal(t, many["len"].At(0), d["len"].At(0))
+			copyPages(d, many)
+		})
+		for _, out := range []string{"o", "lse"} {
+			require.Equal(t, alone[out].Bytes, many[out].Bytes[:len(alone[out].Bytes)], "%s, pieces of %d", out, chunk)
+		}
+	}
+}
+
+// copyPages gives the first sequence the queries, keys and values of another batch's.
+func copyPages(to, from family.Data) {
+	copy(to["q"].Bytes, from["q"].Bytes)
+	for i := range int(to["len"].At(0)+15) / 16 {
+		x, y := to["table"].At(0, i), from["table"].At(0, i)
+		for _, name := range []string{"k", "v"} {
+			n := to[name].Strides[0] * 2 // bytes of a page
+			copy(to[name].Bytes[int(x)*n:][:n], from[name].Bytes[int(y)*n:])
+		}
+	}
+}
