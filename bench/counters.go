@@ -113,12 +113,6 @@ type GlobalTraffic struct {
 	Copies  AccessCount `json:"copies"`  // cp.async, bulk and tensor copies from global memory
 	Writes  AccessCount `json:"writes"`  // bulk and tensor copies and reductions to global memory
 	Atomics AccessCount `json:"atomics"` // atom and red
-
-	UniqueReadBytes  int64 `json:"unique_read_bytes"`  // distinct bytes read by all of them
-	UniqueWriteBytes int64 `json:"unique_write_bytes"` // distinct bytes written
-
-	L2ReadSectors  int64 `json:"l2_read_sectors"` // that reach DRAM through the cache model
-	L2WriteSectors int64 `json:"l2_write_sectors"`
 }
 
 // SharedCount counts accesses to shared memory. A wavefront is one pass over
@@ -207,10 +201,6 @@ func (g *GlobalTraffic) add(h *GlobalTraffic) {
 	g.Copies.add(&h.Copies)
 	g.Writes.add(&h.Writes)
 	g.Atomics.add(&h.Atomics)
-	g.UniqueReadBytes += h.UniqueReadBytes
-	g.UniqueWriteBytes += h.UniqueWriteBytes
-	g.L2ReadSectors += h.L2ReadSectors
-	g.L2WriteSectors += h.L2WriteSectors
 }
 
 func (a *SharedCount) add(b *SharedCount) {
