@@ -117,6 +117,13 @@ END:`,
 		fix: map[string]string{"[%in0], %b": "[%in0], 5"},
 	}, // the same value is silent
 	{
+		name: "rows of stmatrix at one address", class: bench.SharedRace, p: small{
+			target: "sm_90", decls: sharedDecl, dynamic: 64, regs: ".reg .b32 %a;", block: 32,
+			body: "and.b32 %a, %t, 15; stmatrix.sync.aligned.m8n8.x2.shared.b16 [sm], {%a, %a}; stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [sm+16], {458759, 458759};",
+		},
+		fix: map[string]string{"%t, 15": "%t, 3"},
+	}, // the same value is silent
+	{
 		name: "a block reads what another writes", class: bench.GlobalRace, p: small{
 			grid: 2, block: 1, regs: ".reg .b32 %b;", body: "mov.u32 %b, %ctaid.x; setp.eq.u32 %p, %b, 0; @%p st.global.u32 [%in0], 3; @!%p ld.global.u32 %b, [%in0]; @!%p st.global.u32 [%in0+8], %b;",
 		},

@@ -197,31 +197,41 @@ func stmatrix(w *warp, in *inst) {
 	var off lanes64
 	ok := w.rows(in, &off)
 	w.countShared(in.mem, &off, 16, ok, &w.b.counts.shared.Matrix)
-	mem := w.b.shared
-	if r := w.b.race; r != nil {
-		r.sharedAccess(w, in, in.mem, &off, 16, ok, true, 0)
-	}
 	if u := w.b.undef; u != nil {
 		storedTo(u, &off, 16, ok)
 	}
-	for j := range in.list {
-		v := &w.r[in.list[j].slot]
-		for r := range 8 {
-			if ok>>(8*j+r)&1 == 0 {
-				continue
-			}
-			p := mem[off[8*j+r]:][:16]
-			for t := range 4 {
-				if in.imm == 0 {
-					*at[uint32](p[4*t:]) = v[4*r+t]
-					continue
-				}
-				// Column r of the registers' matrix: its rows 2t and 2t+1.
-				*at[uint16](p[4*t:]) = transposed(v, r, 2*t)
-				*at[uint16](p[4*t+2:]) = transposed(v, r, 2*t+1)
-			}
-		}
+	r := w.b.race
+	var watched side
+	if r != nil && !r.off {
+		watched = side{w: w, in: in, space: ptx.SpaceShared, write: true, id: r.eventFor(w, in, in.mem, 0)}
+	} else {
+		r = nil
 	}
+	for l := ok; l != 0; l &= l - 1 {
+		i := firstLane(l)
+		if r != nil { // row by row: rows at one address may hold the same
+			watched.lane = i
+			r.sharedLane(&watched, off[i], 16)
+		}
+		row := w.matrixRow(in, i)
+		copy(w.b.shared[off[i]:], row[:])
+	}
+}
+
+// matrixRow is what stmatrix stores at a lane's address.
+func (w *warp) matrixRow(in *inst, lane int) [16]byte {
+	v, r := &w.r[in.list[lane>>3].slot], lane&7
+	var row [16]byte
+	for t := range 4 {
+		if in.imm == 0 {
+			*at[uint32](row[4*t:]) = v[4*r+t]
+			continue
+		}
+		// Column r of the registers' matrix: its rows 2t and 2t+1.
+		*at[uint16](row[4*t:]) = transposed(v, r, 2*t)
+		*at[uint16](row[4*t+2:]) = transposed(v, r, 2*t+1)
+	}
+	return row
 }
 
 // transposed is the element in row c, column k of a fragment: a lane holds two

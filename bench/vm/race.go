@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"bytes"
 	"fmt"
 	"unsafe"
 
@@ -200,7 +201,15 @@ type side struct {
 // same says whether a store leaves the bytes as they are.
 func (at *side) same() bool {
 	m := at.in.mem
-	if m == nil || at.bytes == nil || at.in.rule != ruleStore {
+	if m == nil || at.bytes == nil {
+		return false
+	}
+	switch at.in.rule {
+	case ruleStoreMatrix:
+		row := at.w.matrixRow(at.in, at.lane)
+		return bytes.Equal(at.bytes[:len(row)], row[:])
+	case ruleStore:
+	default:
 		return false
 	}
 	for j := range m.data {
