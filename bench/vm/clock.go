@@ -220,6 +220,7 @@ type warpClock struct {
 
 	fenced  [warpSize]scoped // what a lane knew at its last fence
 	pending [warpSize]clock  // what it read without acquiring
+	nearby  [warpSize]clock  // as far as a fence of its block, or cluster, goes
 	fences  bool             // some of those are set
 	inits   [warpSize]clock  // up to where a lane knows of initialisations of mbarriers
 	last    uint32           // tick of the last event

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/bits"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -232,6 +233,42 @@ END:`,
 			require.Equal(t, bench.GlobalRace, rep.Faults[0].Class)
 			require.NotNil(t, rep.Faults[0].Other)
 		}, make([]byte, 12))
+	}
+}
+
+// TestScopesOfFlags: between blocks both sides must reach as far as the other.
+func TestScopesOfFlags(t *testing.T) {
+	for _, set := range []string{"st.release.CTA.global.u32", "membar.CTA; st.relaxed.gpu.global.u32", "fence.acq_rel.CTA; red.relaxed.gpu.global.or.b32"} {
+		for _, get := range []string{"ld.acquire.CTA.global.u32 %x, [%in0];", "ld.relaxed.gpu.global.u32 %x, [%in0]; fence.acq_rel.CTA;", "ld.volatile.global.u32 %x, [%in0]; membar.CTA;"} {
+			for i, scopes := range [][2]string{{"gpu", "gpu"}, {"gpu", "cta"}, {"cta", "gpu"}, {"cta", "cta"}} {
+				set, get := strings.ReplaceAll(set, "CTA", scopes[0]), strings.ReplaceAll(get, "CTA", scopes[1])
+				set, get = strings.ReplaceAll(set, "membar.gpu", "membar.gl"), strings.ReplaceAll(get, "membar.gpu", "membar.gl")
+				for _, blocks := range []uint32{1, 2} { // a flag within a block, and between blocks
+					p := small{
+						target: "sm_70",
+						regs:   ".reg .b32 %w, %x, %v; .reg .pred %p;",
+						body: `mov.u32 %w, %ctaid.x; shr.u32 %v, %t, 5; add.u32 %w, %w, %v; setp.eq.u32 %p, %w, 1; @%p bra READ;
+ st.global.u32 [%in0+4], 7; ` + set + ` [%in0], 1; bra END;
+READ: ` + get + ` setp.eq.u32 %p, %x, 0; @%p bra READ;
+ ld.global.u32 %v, [%in0+4]; st.global.u32 [%in0+8], %v;
+END:`,
+						grid: blocks, block: 64 / blocks,
+					}
+					p.body = "setp.eq.u32 %p, %t, 0; @%p bra GO; setp.ne.u32 %p, %t, 32; @%p bra END; GO: " + p.body
+					p.everywhere(t, func(out [][]byte, rep *bench.Report) {
+						if blocks == 1 || i == 0 {
+							require.Empty(t, rep.Faults, "%s against %s", set, get)
+							require.EqualValues(t, 7, toWords(out[0])[2])
+							return
+						}
+						require.NotEmpty(t, rep.Faults, "%s against %s", set, get)
+						for _, f := range rep.Faults {
+							require.Equal(t, bench.GlobalRace, f.Class)
+						}
+					}, make([]byte, 12))
+				}
+			}
+		}
 	}
 }
 

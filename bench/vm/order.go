@@ -177,11 +177,29 @@ func (w *warp) orderLanes(lanes uint32) {
 	w.clock.tick++
 }
 
-// location is what a place in memory passes on from those who released there.
+// location is what a place in memory passes on from those who released there:
+// to everybody, and to the threads of one block, or cluster, alone.
 type location struct {
-	near clock   // for acquires in the same block, or its cluster
-	far  clock   // and in others
-	own  []clock // in a cluster: for each of its blocks, by what its own threads released
+	shared bool // in shared memory, where all are near
+	far    clock
+	near   []nearby
+}
+
+// nearby is what threads of a block, or of a cluster, released for their mates.
+type nearby struct {
+	block int64
+	c     clock
+	own   []clock // in a cluster: for each of its blocks, by what its own threads released
+}
+
+// of is what a block released for itself; nil is nothing.
+func (l *location) of(block int64) *nearby {
+	for i := range l.near {
+		if l.near[i].block == block {
+			return &l.near[i]
+		}
+	}
+	return nil
 }
 
 // fence is membar or fence: what a lane knows now it may pass on by later
@@ -209,7 +227,11 @@ func (w *warp) orderFence(in *inst, lanes uint32) {
 	for l := lanes; l != 0; l &= l - 1 {
 		i := firstLane(l)
 		if f.order.acquires() {
-			r.learn(w, 1<<i, w.clock.pending[i])
+			heard := &w.clock.pending
+			if f.scope < scopeGPU {
+				heard = &w.clock.nearby
+			}
+			r.learn(w, 1<<i, heard[i])
 		}
 		if f.order.releases() {
 			w.clock.fenced[i] = scoped{r.snapshot(w, 1<<i), f.scope}
@@ -219,37 +241,52 @@ func (w *warp) orderFence(in *inst, lanes uint32) {
 	w.clock.tick++
 }
 
+// heardAt is what a location tells a thread that reads it in a scope.
+func (r *raceState) heardAt(w *warp, l *location, s scope) clock {
+	var c clock
+	n := l.of(r.b.order)
+	if n != nil && len(n.own) > w.cta.rank {
+		c = n.own[w.cta.rank]
+	}
+	if s == scopeCTA && len(r.b.ctas) > 1 {
+		return c
+	}
+	if n != nil {
+		c = c.join(n.c)
+	}
+	if s >= scopeGPU || l.shared {
+		return c.join(l.far)
+	}
+	return c.join(r.within(l.far))
+}
+
+// within is the part of a clock that is about the threads' own block.
+func (r *raceState) within(c clock) clock {
+	if own := c.of(r.b.order); own != nil {
+		return clock{{r.b.order, own, c.proxyOf(r.b.order)}}
+	}
+	return nil
+}
+
 // strongRead is what a strong read of a location tells a lane.
 func (r *raceState) strongRead(w *warp, lane int, l *location, m *memOp) {
 	if l == nil {
 		return
 	}
-	c := l.near
-	if len(l.own) > w.cta.rank {
-		if m.scope == scopeCTA {
-			c = nil
-		}
-		c = c.join(l.own[w.cta.rank])
-	}
-	if m.scope >= scopeGPU {
-		c = c.join(l.far)
-	} else if own := c.of(r.b.order); own != nil {
-		c = clock{{r.b.order, own, c.proxyOf(r.b.order)}}
-	} else {
-		c = nil
-	}
+	c := r.heardAt(w, l, m.scope)
 	if m.order.acquires() {
 		r.learn(w, 1<<lane, c)
 		return
 	}
 	w.clock.pending[lane] = w.clock.pending[lane].join(c)
+	w.clock.nearby[lane] = w.clock.nearby[lane].join(r.heardAt(w, l, min(m.scope, scopeCluster)))
 }
 
 // strongWrite is what a strong write of a lane lets a location pass on. A
 // plain store ends what others released there, a read-modify-write does not.
 func (r *raceState) strongWrite(w *warp, lane int, l *location, m *memOp, modifies bool) {
 	if !modifies {
-		*l = location{}
+		*l = location{shared: l.shared}
 	}
 	var c clock
 	s := m.scope
@@ -264,23 +301,26 @@ func (r *raceState) strongWrite(w *warp, lane int, l *location, m *memOp, modifi
 	if c == nil {
 		return
 	}
-	if n := len(r.b.ctas); n > 1 {
-		if len(l.own) < n {
-			l.own = make([]clock, n)
-		}
-		l.own[w.cta.rank] = l.own[w.cta.rank].join(c)
-		if s == scopeCTA {
-			return
-		}
-	}
-	together := len(l.near) > 0 && len(l.far) > 0 && &l.near[0] == &l.far[0] || len(l.near)+len(l.far) == 0
-	l.near = l.near.join(c)
-	switch {
-	case s < scopeGPU:
-	case together:
-		l.far = l.near
-	default:
+	if s >= scopeGPU {
 		l.far = l.far.join(c)
+	}
+	ctas := len(r.b.ctas)
+	if s >= scopeGPU && ctas == 1 {
+		return
+	}
+	n := l.of(r.b.order)
+	if n == nil {
+		l.near = append(l.near, nearby{block: r.b.order})
+		n = &l.near[len(l.near)-1]
+	}
+	if ctas > 1 {
+		if n.own == nil {
+			n.own = make([]clock, ctas)
+		}
+		n.own[w.cta.rank] = n.own[w.cta.rank].join(c)
+	}
+	if ctas == 1 || s == scopeCluster {
+		n.c = n.c.join(c)
 	}
 }
 

@@ -81,7 +81,7 @@ func (r *raceState) location(w *warp, m *memOp, addr uint64, make bool) *locatio
 		if *table == nil {
 			*table = map[uint64]*location{}
 		}
-		l = new(location)
+		l = &location{shared: space == ptx.SpaceShared}
 		(*table)[addr] = l
 	}
 	return l
