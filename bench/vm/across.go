@@ -327,11 +327,15 @@ func (m *meeter) against(old trace, oldWrote bool) {
 	if e.remote != nil && e.remote[m.mine.lane()].of(a.block).knows(int(a.warp), old.lane(), a.tick) {
 		return
 	}
+	if a.flags&e.flags&eventReduction != 0 && min(a.scope, e.scope) >= scopeGPU {
+		return
+	}
 	async := (a.flags|e.flags)&eventAsync != 0
 	if a.flags&e.flags&eventStrong != 0 && !async && min(a.scope, e.scope) >= scopeGPU {
 		return
 	}
-	if m.write && oldWrote && !async && !r.b.l.checks.has(checkSameValue) && m.p.sameAs(m.addr, old.bytes()&m.mine.bytes()) {
+	copies := a.flags&e.flags&eventAsync != 0 && (a.flags|e.flags)&eventReduction == 0
+	if m.write && oldWrote && (copies || !async) && !r.b.l.checks.has(checkSameValue) && m.p.sameAs(m.addr, old.bytes()&m.mine.bytes()) {
 		return
 	}
 	class := bench.GlobalRace

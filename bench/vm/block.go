@@ -50,6 +50,7 @@ type block struct {
 	timedOut   bool        // those who wait for an mbarrier were told that their time is over
 	refused    bool        // a copy was not made, for a fault, that was to tell an mbarrier
 	flight     []*bulkCopy // bulk copies that have not landed, oldest first
+	reducing   int         // of those, reductions in global memory
 	was        stuckState
 	pick       rng
 }
@@ -126,6 +127,9 @@ func (b *block) run() outcome {
 				b.polls++
 			}
 		}
+		if !b.mayReduce() {
+			return blockTurn
+		}
 		ran, polls := b.ran, b.polls
 		b.newRound()
 		switch {
@@ -179,6 +183,10 @@ func (b *block) newRound() {
 // finish ends the block: in its turn, where its accesses are compared with
 // those of others.
 func (b *block) finish() outcome {
+	if !b.mayReduce() {
+		b.ended = len(b.warps)
+		return blockTurn
+	}
 	if len(b.flight) > 0 {
 		b.landAll()
 	}

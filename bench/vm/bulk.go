@@ -71,6 +71,9 @@ func (d *decoder) bulk() {
 		in := d.new(kindMasked)
 		in.imm = d.pendingGroups(&ops[0])
 		in.fn[modeFull] = func(w *warp, in *inst) { w.bulkWait(int(in.imm), read) }
+		if !read {
+			in.kind, in.ctl = kindControl, bulkLands
+		}
 		d.emit(in)
 		return
 	case d.has("prefetch"):
@@ -188,6 +191,10 @@ func (d *decoder) bulkOperands(op *bulkOp, within, multicast, policy, masked boo
 		d.tensorReduction = ""
 	}
 	in.fn[modeFull] = issueBulk
+	if op.reduce != nil && !op.told {
+		in.kind, in.ctl = kindControl, issueReduction
+		op.global.scope = scopeGPU
+	}
 	in.rule = ruleAsyncCopy
 	d.emit(in)
 }
@@ -255,6 +262,37 @@ func (d *decoder) asyncStore(reduces bool) {
 	in.fn[modeFull] = issueBulk
 	in.rule = ruleAsyncCopy
 	d.emit(in)
+}
+
+// issueReduction issues reductions in global memory, which may land at once.
+func issueReduction(w *warp, in *inst) {
+	m := w.condition(in)
+	if m == 0 {
+		w.pc++
+		return
+	}
+	if !w.b.mayShare() {
+		w.retry(stopTurn)
+		return
+	}
+	w.runMasked(in, m)
+	w.pc++
+}
+
+// bulkLands waits for groups to land. What reductions in global memory find
+// there depends on other blocks.
+func bulkLands(w *warp, in *inst) {
+	m := w.condition(in)
+	if m == 0 {
+		w.pc++
+		return
+	}
+	if !w.b.mayReduce() {
+		w.retry(stopTurn)
+		return
+	}
+	w.runMasked(in, m)
+	w.pc++
 }
 
 // issueBulk issues the copies of the active lanes.

@@ -32,6 +32,9 @@ func (b *block) issue(c *bulkCopy) {
 	if !c.op.told {
 		s := c.w.bulkOf(c.lane)
 		s.open = append(s.open, c)
+		if c.op.reduce != nil {
+			b.reducing++
+		}
 	}
 	b.flight = append(b.flight, c)
 	if b.landsEarly() {
@@ -104,7 +107,11 @@ func (b *block) land(c *bulkCopy) {
 	}
 	if !c.op.told {
 		b.readSource(c)
-		b.writeRows(c)
+		if c.op.reduce != nil {
+			b.reduceRows(c)
+		} else {
+			b.writeRows(c)
+		}
 		return
 	}
 	if c.to.gone && c.to != c.w.cta {
@@ -272,18 +279,45 @@ func (b *block) writeRows(c *bulkCopy) {
 			continue
 		}
 		src := c.data[r.shared+r.skip:][:r.n]
-		c.w.globalPieces(c.in, c.op.global, c.lane, r.global, int(r.n), true, eventAsync, func(dst []byte, at int) {
-			if c.op.reduce == nil {
-				copyMasked(dst, src[at:], c.mask, at)
-				return
-			}
-			size := c.op.typ.Size()
+		whole := src
+		if c.mask != 0xffff {
+			whole = nil
+		}
+		c.w.globalPieces(c.in, c.op.global, c.lane, r.global, int(r.n), true, eventAsync, whole, func(dst []byte, at int) {
+			copyMasked(dst, src[at:], c.mask, at)
+		})
+	}
+}
+
+// reduceRows joins a reduction's data with what global memory holds: each
+// element by one relaxed operation in the scope of the device. The block must
+// have its turn.
+func (b *block) reduceRows(c *bulkCopy) {
+	b.reducing--
+	r := b.race
+	if r != nil {
+		r.flush()
+	}
+	size := c.op.typ.Size()
+	for _, row := range c.rows {
+		if row.n == 0 {
+			continue
+		}
+		src := c.data[row.shared+row.skip:][:row.n]
+		c.w.globalPieces(c.in, c.op.global, c.lane, row.global, int(row.n), true, eventAsync|eventReduction, nil, func(dst []byte, at int) {
 			for i := 0; i+size <= len(dst); i += size {
 				writeElement(dst[i:], size, c.op.reduce(readElement(dst[i:], size), readElement(src[at+i:], size), 0))
 			}
 		})
 	}
+	if r != nil {
+		r.flush()
+	}
+	b.touched()
 }
+
+// mayReduce says whether reductions in global memory may land now.
+func (b *block) mayReduce() bool { return b.reducing == 0 || b.mayShare() }
 
 // copyMasked copies the bytes that a mask over each 16 chooses, first of which
 // is that of a copy's byte at.
@@ -374,7 +408,7 @@ func (b *block) countBulk(c *bulkCopy) {
 // globalPieces calls f for the pieces of a range of global memory, as the block
 // sees it, to read or to write: where watched, for the part in each page. It
 // stops, false, after a report.
-func (w *warp) globalPieces(in *inst, m *memOp, lane int, addr uint64, n int, write bool, flags eventFlags, f func(b []byte, at int)) bool {
+func (w *warp) globalPieces(in *inst, m *memOp, lane int, addr uint64, n int, write bool, flags eventFlags, data []byte, f func(b []byte, at int)) bool {
 	r := w.b.race
 	if r == nil {
 		al, off := w.globalBytes(in, lane, addr, n, write)
@@ -394,6 +428,9 @@ func (w *warp) globalPieces(in *inst, m *memOp, lane int, addr uint64, n int, wr
 	for i := 0; i < n; {
 		k := min(n-i, shadowSize-int((addr+uint64(i))&shadowMask))
 		at.addr = addr + uint64(i)
+		if data != nil {
+			at.data = data[i : i+k]
+		}
 		b := r.access(w, r.page(w, at.addr), &at, k)
 		if b == nil {
 			return false
@@ -406,5 +443,5 @@ func (w *warp) globalPieces(in *inst, m *memOp, lane int, addr uint64, n int, wr
 
 // readRange reads a range of global memory as the block sees it.
 func (w *warp) readRange(in *inst, m *memOp, lane int, addr uint64, dst []byte, flags eventFlags) bool {
-	return w.globalPieces(in, m, lane, addr, len(dst), false, flags, func(b []byte, at int) { copy(dst[at:], b) })
+	return w.globalPieces(in, m, lane, addr, len(dst), false, flags, nil, func(b []byte, at int) { copy(dst[at:], b) })
 }

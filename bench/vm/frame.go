@@ -101,7 +101,7 @@ func (b *block) start(order int64) {
 	b.printed.Reset()
 	b.was, b.refused = stuckState{}, false
 	clear(b.mbarriers)
-	b.clocks, b.freeClocks, b.timedOut, b.flight = 0, b.freeClocks[:0], false, nil
+	b.clocks, b.freeClocks, b.timedOut, b.flight, b.reducing = 0, b.freeClocks[:0], false, nil, 0
 	b.faults = faultList{most: l.dev.opt.MaxFaults}
 	clear(b.shared)
 	b.pick = newRNG(l.dev.opt.Seed, uint64(order))

@@ -155,10 +155,15 @@ func (r *raceState) access(w *warp, p *page, at *side, size int) []byte {
 	if r.off {
 		cells = nil
 	}
+	whole := at.data
 	for j := range cells {
 		c := &cells[j]
 		switch {
 		case c.w >= r.floor || c.r >= r.floor:
+			if whole != nil {
+				i := j << grain
+				at.bytes, at.data = p.data[off+i:], whole[i:min(i+1<<grain, size)]
+			}
 			if at.write {
 				r.write(c, at)
 			} else {

@@ -78,7 +78,7 @@ type eventFlags uint8
 const (
 	eventStrong    eventFlags = 1 << iota // relaxed, volatile or atomic
 	eventAsync                            // by the copy engine, or cp.async
-	eventReduction                        // an asynchronous one, in shared memory
+	eventReduction                        // an asynchronous one
 )
 
 // reader is one of several reads of a cell.
@@ -123,7 +123,7 @@ func (r *raceState) reset() {
 // eventFor is the current event of a memory instruction.
 func (r *raceState) eventFor(w *warp, in *inst, m *memOp, flags eventFlags) uint32 {
 	c := &w.clock.cache[m.id]
-	if c.tick == w.clock.tick && c.id != 0 {
+	if c.tick == w.clock.tick && c.id != 0 && (r.events[c.id].flags^flags)&eventAsync == 0 {
 		r.events[c.id].lanes |= w.mask
 		return c.id
 	}
@@ -196,10 +196,14 @@ type side struct {
 	id    uint32 // event
 	write bool
 	bytes []byte // what the access reads or writes, as it was before
+	data  []byte // what a bulk copy writes to global memory
 }
 
 // same says whether a store leaves the bytes as they are.
 func (at *side) same() bool {
+	if at.data != nil {
+		return bytes.Equal(at.bytes[:len(at.data)], at.data)
+	}
 	m := at.in.mem
 	if m == nil || at.bytes == nil {
 		return false
@@ -322,7 +326,8 @@ func (r *raceState) checkWrite(c *cell, at *side) {
 	if r.before(c.w, at.w, at.lane) || r.harmless(c.w, at.id) {
 		return
 	}
-	if at.write && r.events[c.w.event()].flags&eventAsync == 0 && !r.b.l.checks.has(checkSameValue) && at.same() {
+	copied := r.events[c.w.event()].flags&eventAsync != 0
+	if at.write && copied == (at.data != nil) && !r.b.l.checks.has(checkSameValue) && at.same() {
 		return
 	}
 	r.report(c.w, at, true)

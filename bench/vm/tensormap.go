@@ -403,7 +403,7 @@ func (w *warp) replaceField(in *inst, f field) {
 			}
 		}
 		if space != ptx.SpaceShared {
-			w.globalPieces(in, in.mem, lane, a+in.imm, f.size, true, 0, func(b []byte, _ int) { writeElement(b, f.size, v) })
+			w.globalPieces(in, in.mem, lane, a+in.imm, f.size, true, 0, nil, func(b []byte, _ int) { writeElement(b, f.size, v) })
 			continue
 		}
 		if b := w.sharedMap(in, lane, a, true); b != nil {
@@ -443,7 +443,7 @@ func publishMap(w *warp, in *inst) {
 	w.mask = m
 	lane := firstLane(m)
 	if src := w.sharedMap(in, lane, from[lane], false); src != nil {
-		w.globalPieces(in, in.bulk.global, lane, to[lane], TensorMapSize, true, 0, func(b []byte, at int) { copy(b, src[at:]) })
+		w.globalPieces(in, in.bulk.global, lane, to[lane], TensorMapSize, true, 0, nil, func(b []byte, at int) { copy(b, src[at:]) })
 	}
 	w.mask = saved
 }

@@ -394,3 +394,77 @@ func TestTensorMapCase(t *testing.T) {
 	require.ErrorAs(t, err, &input)
 	require.ErrorContains(t, err, "a box of 400 elements")
 }
+
+// TestBulkReductionsBetweenBlocks: reductions of many blocks at one place do not
+// race, and none is lost; copies there, or plain writes, do race with them.
+func TestBulkReductionsBetweenBlocks(t *testing.T) {
+	p := small{
+		target: "sm_90", decls: sharedDecl, dynamic: 256,
+		regs: ".reg .b32 %a, %b; .reg .pred %p;",
+		body: `mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; mov.u32 %b, %ctaid.x; add.u32 %b, %b, %t;
+ st.shared.u32 [%a], %b; fence.proxy.async.shared::cta; bar.sync 0;
+ setp.ne.u32 %p, %t, 0; @%p bra END;
+ cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%in0], [sm], 256;
+ cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+END:`,
+		grid: 9, block: 64,
+	}
+	p.everywhere(t, func(out [][]byte, rep *bench.Report) {
+		require.Empty(t, rep.Faults)
+		for i, v := range toWords(out[0]) {
+			require.EqualValues(t, 36+9*i, v)
+		}
+	}, make([]byte, 256))
+
+	unwaited := p
+	unwaited.body = strings.ReplaceAll(p.body, "cp.async.bulk.wait_group 0", "cp.async.bulk.wait_group.read 0")
+	unwaited.everywhere(t, func(out [][]byte, rep *bench.Report) {
+		require.Empty(t, rep.Faults)
+		require.EqualValues(t, 36, toWords(out[0])[0])
+	}, make([]byte, 256))
+
+	copies := p
+	copies.body = strings.ReplaceAll(p.body, "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32", "cp.async.bulk.global.shared::cta.bulk_group")
+	copies.everywhere(t, func(_ [][]byte, rep *bench.Report) {
+		require.NotEmpty(t, rep.Faults)
+		for _, f := range rep.Faults {
+			require.Equal(t, bench.AsyncCopyRace, f.Class)
+		}
+	}, make([]byte, 256))
+}
+
+// TestBulkCopiesOfTheSame: copies that write the same to one place are silent,
+// like stores of the same value; those that differ race.
+func TestBulkCopiesOfTheSame(t *testing.T) {
+	for _, grid := range []uint32{1, 3} {
+		for _, same := range []bool{true, false} {
+			p := small{
+				target: "sm_90", decls: sharedDecl, dynamic: 512,
+				regs: ".reg .b64 %ad; .reg .b32 %a, %b, %w; .reg .pred %p;",
+				body: `mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; shr.u32 %b, %t, 5; mov.u32 %w, %ctaid.x; add.u32 %b, %b, %w; and.b32 %b, %b, MASK;
+ st.shared.u32 [%a], %b; fence.proxy.async.shared::cta; bar.warp.sync -1;
+ and.b32 %b, %t, 31; setp.ne.u32 %p, %b, 0; @%p bra END;
+ shr.u32 %b, %t, 1; mad.wide.u32 %ad, %b, 4, %in0; // halves lie over one another
+ cp.async.bulk.global.shared::cta.bulk_group [%ad], [%a], 128;
+ cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+END:`,
+				grid: grid, block: 64,
+			}
+			mask := "7"
+			if same {
+				mask = "0"
+			}
+			p.body = strings.ReplaceAll(p.body, "MASK", mask)
+			p.everywhere(t, func(_ [][]byte, rep *bench.Report) {
+				if same {
+					require.Empty(t, rep.Faults)
+					return
+				}
+				require.NotEmpty(t, rep.Faults)
+				for _, f := range rep.Faults {
+					require.Equal(t, bench.AsyncCopyRace, f.Class)
+				}
+			}, bytes.Repeat([]byte{9}, 192))
+		}
+	}
+}
