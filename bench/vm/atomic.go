@@ -23,6 +23,7 @@ type atomOp struct {
 	mem  *memOp
 	f    laneFn // of old value and operands; the new value
 	cas  bool
+	all  bool // a comparison of all elements together
 	exch bool
 	b, c []operand // operands, by vector element
 }
@@ -64,16 +65,17 @@ func (d *decoder) atomic(returns bool) {
 	ops := d.operands(least, most)
 	in := d.new(kindControl)
 	in.ctl = atom
-	a := &atomOp{mem: m, cas: op == "cas", exch: op == "exch"}
+	a := &atomOp{mem: m, cas: op == "cas", all: op == "cas" && t == ptx.B128, exch: op == "exch"}
 	in.atom = a
 	in.mem = m
-	m.size = t.Size()
+	m.size = min(t.Size(), 8)
 	if returns {
 		e := elements(&ops[0])
 		if len(e) != n {
 			d.refuse("%d registers: want %d", len(e), n)
 		}
-		m.data = make([]operand, n)
+		e, t, _ := d.narrow(e, t)
+		m.data = make([]operand, len(e))
 		for i := range e {
 			o := d.destination(in, &m.data[i].slot, &e[i], t, exact)
 			m.data[i].k, m.data[i].bits = o.k, o.bits
@@ -87,7 +89,8 @@ func (d *decoder) atomic(returns bool) {
 		if len(e) != n {
 			d.refuse("%d values: want %d", len(e), n)
 		}
-		list := make([]operand, n)
+		e, t, _ := d.narrow(e, t)
+		list := make([]operand, len(e))
 		for i := range e {
 			x := d.source(in, &list[i].slot, &e[i], t, exact)
 			list[i].k, list[i].bits = x.k, x.bits
@@ -232,6 +235,7 @@ func (w *warp) atomicLane(in *inst, a *atomOp, i int, addr uint64) (changed bool
 			return false
 		}
 	}
+	same := !a.all || w.comparesEqual(a, i, p)
 	for e := range a.b {
 		q := p[e*a.mem.size:]
 		old := readElement(q, a.mem.size)
@@ -240,7 +244,10 @@ func (w *warp) atomicLane(in *inst, a *atomOp, i int, addr uint64) (changed bool
 		if a.c != nil {
 			c = w.element(&a.c[e], i)
 		}
-		v := a.f(old, b, c)
+		v := old
+		if same {
+			v = a.f(old, b, c)
+		}
 		if v != old {
 			writeElement(q, a.mem.size, v)
 			changed = true
@@ -252,6 +259,16 @@ func (w *warp) atomicLane(in *inst, a *atomOp, i int, addr uint64) (changed bool
 	return changed
 }
 
+// comparesEqual says whether memory holds what a lane compares it with.
+func (w *warp) comparesEqual(a *atomOp, lane int, p []byte) bool {
+	for e := range a.b {
+		if readElement(p[e*a.mem.size:], a.mem.size) != w.element(&a.b[e], lane) {
+			return false
+		}
+	}
+	return true
+}
+
 // atomicShared notes an operation on shared memory.
 func (w *warp) atomicShared(in *inst, lane int, off uint64, size int) {
 	if r := w.b.race; r != nil {
@@ -260,7 +277,7 @@ func (w *warp) atomicShared(in *inst, lane int, off uint64, size int) {
 		r.sharedAccess(w, in, in.mem, &all, size, 1<<lane, true, eventStrong)
 	}
 	if u := w.b.undef; u != nil {
-		w.atomicDefined(in, lane, u.bits(off, size), func() { u.define(off, size) })
+		w.atomicDefined(in, lane, u.any(off, size), func() { u.define(off, size) })
 	}
 }
 
@@ -273,12 +290,9 @@ func (w *warp) atomicGlobal(in *inst, lane int, addr uint64, size int) []byte {
 			at.id = r.eventFor(w, in, in.mem, eventStrong)
 		}
 		p := r.page(w, addr)
-		before := uint64(0)
-		if p != nil && p.someUndefined && int(addr&shadowMask)+size <= p.n {
-			before = p.undefinedBytes(int(addr&shadowMask), size)
-		}
+		before := p != nil && int(addr&shadowMask)+size <= p.n && p.undefinedAt(int(addr&shadowMask), size)
 		b := r.access(w, p, &at, size)
-		if b != nil && before != 0 {
+		if b != nil {
 			w.atomicDefined(in, lane, before, func() {})
 		}
 		return b
@@ -288,17 +302,15 @@ func (w *warp) atomicGlobal(in *inst, lane int, addr uint64, size int) []byte {
 		return nil
 	}
 	if al.undef != nil && w.u != nil {
-		if bits := al.undefinedBytes(off, size); bits != 0 {
-			w.atomicDefined(in, lane, bits, func() { al.defineShared(off, int64(size)) })
-		}
+		w.atomicDefined(in, lane, al.someUndefined(off, size), func() { al.defineShared(off, int64(size)) })
 	}
 	return al.data[off:]
 }
 
 // atomicDefined reports an operation on bytes that were never written, except
 // one that only writes. The bytes count as written from then on.
-func (w *warp) atomicDefined(in *inst, lane int, bits uint64, define func()) {
-	if bits == 0 {
+func (w *warp) atomicDefined(in *inst, lane int, some bool, define func()) {
+	if !some {
 		return
 	}
 	define()

@@ -131,7 +131,7 @@ func (d *decoder) callPlaces(list *ptx.Operand, formals []*ptx.Variable) []place
 
 // newPlace makes a .param variable in the function's frame.
 func (d *decoder) newPlace(t ptx.Type) place {
-	if t == ptx.Pred || t.Bits() > 64 {
+	if t == ptx.Pred {
 		d.refuse("a register of type .%s as an argument: want an integer or a floating-point number", t)
 	}
 	v := &ptx.Variable{Name: "an argument", Space: ptx.SpaceParam, Type: untyped(t)}
@@ -150,6 +150,8 @@ func untyped(t ptx.Type) ptx.Type {
 		return ptx.B16
 	case 64:
 		return ptx.B64
+	case 128:
+		return ptx.B128
 	}
 	return ptx.B32
 }

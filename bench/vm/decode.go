@@ -26,7 +26,8 @@ type decoder struct {
 	wgmmaWaits      []*inst
 	cc              int32 // the carry register's value; -1 where nothing uses it
 	binds           []bind
-	extra           []ptx.Register // temporaries, numbered after the function's registers
+	extra           []ptx.Register          // temporaries, numbered after the function's registers
+	wide            map[int32][]ptx.Operand // the halves of registers of 128 bits
 
 	// The instruction being decoded.
 	src   *ptx.Instruction
@@ -108,6 +109,7 @@ func newDecoder(k *kernel, fn *ptx.Function) *decoder {
 		cc:     -1,
 		regs:   make([]int32, len(fn.Registers)),
 		consts: map[constant]int32{},
+		wide:   map[int32][]ptx.Operand{},
 	}
 	for i := range d.regs {
 		d.regs[i] = -1
@@ -148,16 +150,25 @@ func (d *decoder) instruction(in *ptx.Instruction) {
 // within decodes an instruction of which the current one is made up, under its
 // guard.
 func (d *decoder) within(name string, mods []string, ops ...ptx.Operand) {
+	d.madeUp(d.src.PC, name, mods, ops)
+}
+
+// aside is within for an instruction that is not counted.
+func (d *decoder) aside(name string, mods []string, ops ...ptx.Operand) {
+	d.madeUp(-1, name, mods, ops)
+}
+
+func (d *decoder) madeUp(pc int32, name string, mods []string, ops []ptx.Operand) {
 	src, words, used := d.src, d.words, d.used
-	d.instruction(&ptx.Instruction{Pos: src.Pos, Guard: src.Guard, Opcode: &ptx.Opcode{Name: name, Mods: mods}, Operands: ops, PC: src.PC})
+	d.instruction(&ptx.Instruction{Pos: src.Pos, Guard: src.Guard, Opcode: &ptx.Opcode{Name: name, Mods: mods}, Operands: ops, PC: pc})
 	d.src, d.words, d.used = src, words, used
 }
 
 // temporary makes a register for instructions within the current one.
-func (d *decoder) temporary(t ptx.Type) ptx.Operand {
+func (d *decoder) temporary(name string, t ptx.Type) ptx.Operand {
 	d.regs = append(d.regs, -1)
-	d.extra = append(d.extra, ptx.Register{Name: "a part of a matrix", Type: t})
-	return ptx.Operand{Kind: ptx.OpReg, Symbol: &ptx.Symbol{Name: "a part of a matrix", Slot: int32(len(d.regs) - 1)}}
+	d.extra = append(d.extra, ptx.Register{Name: name, Type: t})
+	return ptx.Operand{Kind: ptx.OpReg, Symbol: &ptx.Symbol{Name: name, Slot: int32(len(d.regs) - 1)}}
 }
 
 // registerInfo is a register of the function or a temporary.
@@ -287,7 +298,7 @@ func (d *decoder) register(o *ptx.Operand) int32 {
 			k = classPred
 		}
 		if t.Bits() > 64 {
-			d.refuse("register %s has %d bits: the virtual machine has up to 64", o.Name(), t.Bits())
+			d.refuse("register %s has %d bits: want up to 64", o.Name(), t.Bits())
 		}
 		v = d.newValue(value{k: k, bits: t.Bits(), reg: o.Slot()})
 		d.regs[o.Slot()] = v

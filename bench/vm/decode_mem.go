@@ -227,13 +227,14 @@ func (d *decoder) load(bool) {
 	ops := d.operands(least, 3)
 	in := d.new(kindMasked)
 	in.mem = m
-	m.size, m.signed = t.Size(), t.Signed()
-	d.memory(in, m, &ops[1])
 	e := elements(&ops[0])
 	if len(e) != n {
 		d.refuse("%d registers: want %d", len(e), n)
 	}
-	m.data = make([]operand, n)
+	e, t, filled := d.narrow(e, t)
+	m.size, m.signed = t.Size(), t.Signed()
+	d.memory(in, m, &ops[1])
+	m.data = make([]operand, len(e))
 	for i := range e {
 		o := d.destination(in, &m.data[i].slot, &e[i], t, wider)
 		m.data[i].k, m.data[i].bits = o.k, o.bits
@@ -242,6 +243,7 @@ func (d *decoder) load(bool) {
 	d.access(m)
 	d.chooseLoad(in)
 	d.emit(in)
+	d.fillHigh(filled, m.signed)
 }
 
 // store is st, in all its forms.
@@ -269,16 +271,17 @@ func (d *decoder) store() {
 	ops := d.operands(least, 3)
 	in := d.new(kindMasked)
 	in.mem = m
+	e := elements(&ops[1])
+	if len(e) != n {
+		d.refuse("%d values: want %d", len(e), n)
+	}
+	e, t, _ = d.narrow(e, t)
 	m.size = t.Size()
 	d.memory(in, m, &ops[0])
 	if m.space == ptx.SpaceParam {
 		d.refuse("parameters can't be written")
 	}
-	e := elements(&ops[1])
-	if len(e) != n {
-		d.refuse("%d values: want %d", len(e), n)
-	}
-	m.data = make([]operand, n)
+	m.data = make([]operand, len(e))
 	for i := range e {
 		o := d.source(in, &m.data[i].slot, &e[i], t, wider)
 		m.data[i].k, m.data[i].bits = o.k, o.bits

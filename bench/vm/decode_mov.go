@@ -23,6 +23,8 @@ func (d *decoder) mov() {
 		in.neg = neg
 		d.predicateDestination(in, &in.d, &ops[0])
 		d.emit(in)
+	case t == ptx.B128:
+		d.mov128(ops)
 	case ops[0].Kind == ptx.OpVector:
 		d.unpack(ops, t)
 	case ops[1].Kind == ptx.OpVector:
@@ -76,9 +78,6 @@ func (d *decoder) part(t ptx.Type, n int) ptx.Type {
 // pack puts a vector's elements together, the first lowest.
 func (d *decoder) pack(ops []ptx.Operand, t ptx.Type) {
 	e := ops[1].Elems()
-	if t.Bits() > 64 {
-		d.refuse("the virtual machine has registers of up to 64 bits")
-	}
 	part := d.part(t, len(e))
 	in := d.new(kindPure)
 	in.rule = rulePack
@@ -131,9 +130,6 @@ func packMany(w *warp, in *inst) {
 // unpack takes a value apart into a vector's elements.
 func (d *decoder) unpack(ops []ptx.Operand, t ptx.Type) {
 	e := ops[0].Elems()
-	if t.Bits() > 64 {
-		d.refuse("the virtual machine has registers of up to 64 bits")
-	}
 	part := d.part(t, len(e))
 	in := d.new(kindMasked)
 	in.rule = ruleUnpack

@@ -1,6 +1,7 @@
 package vm_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -298,7 +299,7 @@ func (m misdeed) prepare(fixed bool) small {
 }
 
 func TestFaults(t *testing.T) {
-	for _, m := range misdeeds {
+	for _, m := range slices.Concat(misdeeds, wideMisdeeds) {
 		t.Run(m.name, func(t *testing.T) {
 			buffers := [][]byte{make([]byte, 512), make([]byte, 512)}
 			for _, opt := range []vm.Options{{}, {Schedule: vm.Shuffle, Seed: 3}} {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +33,7 @@ func FuzzPTX(f *testing.F) {
 		f.Add(src, uint64(0))
 		f.Add(src, uint64(1))
 	}
-	for _, m := range misdeeds {
+	for _, m := range slices.Concat(misdeeds, wideMisdeeds) {
 		f.Add([]byte(m.prepare(false).text(2)), uint64(2))
 	}
 	all, err := vm.ParseChecks("all")

@@ -215,6 +215,9 @@ func (d *decoder) wmmaTogether() {
 	d.emit(in)
 }
 
+// matrixPart is what reports call a register that holds part of a matrix.
+const matrixPart = "a part of a matrix"
+
 // matrixMemory is a matrix in memory that a fragment is loaded from or stored
 // to.
 type matrixMemory struct {
@@ -243,7 +246,7 @@ func (d *decoder) matrixRegister(m *matrixMemory, r int, reg ptx.Operand) {
 	}
 	parts := make([]ptx.Operand, per)
 	for j := range parts {
-		parts[j] = d.temporary(map[int]ptx.Type{8: ptx.B8, 16: ptx.B16}[bits])
+		parts[j] = d.temporary(matrixPart, map[int]ptx.Type{8: ptx.B8, 16: ptx.B16}[bits])
 	}
 	all := ptx.Operand{Kind: ptx.OpVector, Parts: &parts}
 	if !m.load {
@@ -282,7 +285,7 @@ func (d *decoder) matrixAddress(m *matrixMemory, r, j int) ptx.Operand {
 		lines[lane], along[lane] = uint64(row), uint64(col)
 	}
 	bits := uint64(heldBits(m.t))
-	to := d.temporary(ptx.B64)
+	to := d.temporary(matrixPart, ptx.B64)
 	in := d.new(kindPure)
 	in.pc = -1
 	in.kd = d.destination(in, &in.d, &to, ptx.B64, exact).k
