@@ -1,6 +1,10 @@
 package vm
 
-import "github.com/kgen-dev/kgen/codegen/ptx"
+import (
+	"slices"
+
+	"github.com/kgen-dev/kgen/codegen/ptx"
+)
 
 // decoders decode instructions, by the first word of their name.
 var decoders = map[string]func(*decoder){}
@@ -13,9 +17,12 @@ func init() {
 // mov copies a register, a constant, a special register or an address, or
 // packs and unpacks a vector.
 func (d *decoder) mov() {
+	n := d.vector()
 	t := d.typ()
 	ops := d.operands(2, 2)
 	switch {
+	case n > 1:
+		d.movVector(ops, t, n)
 	case t == ptx.Pred:
 		in := d.new(kindMasked)
 		in.fn[modeFull] = movPred
@@ -49,6 +56,36 @@ func (d *decoder) mov() {
 			in.fn[modeFull] = mov64
 		}
 		d.emit(in)
+	}
+}
+
+// movVector copies element by element. Registers that are written come from
+// copies, as all are read first.
+func (d *decoder) movVector(ops []ptx.Operand, t ptx.Type, n int) {
+	to, from := elements(&ops[0]), slices.Clone(elements(&ops[1]))
+	if len(to) != n || len(from) != n {
+		d.refuse("%d elements from %d: want %d", len(to), len(from), n)
+	}
+	written := map[int32]bool{}
+	for i := range to {
+		if to[i].Kind == ptx.OpReg {
+			written[to[i].Slot()] = true
+		}
+	}
+	mods := []string{t.String()}
+	for i := range from {
+		if from[i].Kind == ptx.OpReg && written[from[i].Slot()] {
+			aside := d.temporary(from[i].Name(), d.registerInfo(from[i].Slot()).Type)
+			d.aside("mov", mods, aside, from[i])
+			from[i] = aside
+		}
+	}
+	move := d.within
+	for i := range to {
+		if to[i].Kind != ptx.OpSink {
+			move("mov", mods, to[i], from[i])
+			move = d.aside // the instruction counts once
+		}
 	}
 }
 

@@ -134,3 +134,20 @@ var wideMisdeeds = []misdeed{
 		fix: map[string]string{"/*write*/": "st.shared.b64 [sm+8], %a0;"},
 	},
 }
+
+// TestVectorMoves: every element is read before the first is written.
+func TestVectorMoves(t *testing.T) {
+	p := small{
+		regs: ".reg .v4 .u32 %v, %w; .reg .u32 %a, %b, %c; .reg .b64 %ad; .reg .b32 %lo, %hi;",
+		body: `mov.v4.u32 %v, %tid; mov.v4.u32 {%v.w, _, %a, _}, %ntid; mov.v4.u32 %w, %v;
+mov.u32 %b, 1; mov.u32 %c, 2; mov.v2.u32 {%b, %c}, {%c, %b}; mov.b64 {%lo, _}, -2; mov.b64 {_, %hi}, 0x500000003;
+mad.wide.u32 %ad, %t, 32, %in0; st.global.v4.u32 [%ad], %w; st.global.v4.u32 [%ad+16], {%b, %c, %lo, %hi};`,
+		block: 3,
+	}
+	p.everywhere(t, func(out [][]byte, rep *bench.Report) {
+		require.Empty(t, rep.Faults)
+		for i := range uint32(3) {
+			require.Equal(t, []uint32{i, 0, 0, 3, 2, 1, 0xfffffffe, 5}, toWords(out[0])[8*i:8*i+8])
+		}
+	}, make([]byte, 96))
+}

@@ -148,7 +148,7 @@ func (c *checker) instruction(in *Instruction) {
 			in.Spec = f.spec
 			c.addresses(in, r)
 			c.call(in)
-			c.specials(in)
+			c.specials(in.Operands)
 			return
 		}
 		lacking = f.unmet

@@ -119,14 +119,18 @@ func (c *checker) block(b *Block) {
 }
 
 // specials refuses special registers that version or target lack.
-func (c *checker) specials(in *Instruction) {
-	for i := range in.Operands {
-		o := &in.Operands[i]
+func (c *checker) specials(ops []Operand) {
+	for i := range ops {
+		o := &ops[i]
+		if o.Kind == OpVector {
+			c.specials(o.Elems())
+		}
 		if o.Kind != OpSpecial {
 			continue
 		}
 		if n := Special(o.Slot()).need(); !n.met(c.m.Version, c.target) {
 			c.errorf(o.Pos, "%s needs %s: the module is PTX %s for %s", Special(o.Slot()), n, c.m.Version, c.target)
+			return
 		}
 	}
 }

@@ -267,7 +267,7 @@ func (m *operandMatch) vector(s *operandSpec, o *Operand, n int) bool {
 		if result {
 			return m.register(s, e) || e.Kind == OpSink && n > 1
 		}
-		return m.source(s, e)
+		return m.source(s, e) || m.in.Name == "mov" && m.special(s, e)
 	}
 	if o.Kind != OpVector {
 		return n == 1 && s.kind != kindVector && element(o)
@@ -291,6 +291,9 @@ func (m *operandMatch) packed(s *operandSpec, o *Operand) bool {
 	}
 	t := m.r.types[0]
 	bits := t.Bits() / len(o.Elems())
+	if !slices.ContainsFunc(o.Elems(), func(e Operand) bool { return e.Kind == OpReg || e.Kind == OpImm }) {
+		return false
+	}
 	for i := range o.Elems() {
 		e := &o.Elems()[i]
 		switch {

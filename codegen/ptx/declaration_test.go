@@ -15,8 +15,7 @@ import (
 // declarationSample is a line of testdata/declarations.txt: a module without
 // its head, after + where Load takes it or - where it does not, and ~ where
 // ptxas 13.0 is of another mind: it wants every function defined, no empty
-// statements and places of inlined code in the order it writes them; it takes
-// mov.v4 of %tid, and numbers where mov.b64 takes a register apart.
+// statements and places of inlined code in the order it writes them.
 type declarationSample struct {
 	text          string
 	taken, agreed bool

@@ -328,7 +328,9 @@ func (r *resolver) name(o *Operand) {
 	default:
 		e, ok := lookupSpecial(o.Name(), o.Member)
 		if !ok {
-			r.errorf(o.Pos, "%s: not declared", clip(o.Name()))
+			if !r.specialVector(o) {
+				r.errorf(o.Pos, "%s: not declared", clip(o.Name()))
+			}
 			return
 		}
 		o.Kind, s = OpSpecial, e.symbol
@@ -393,6 +395,23 @@ func (r *resolver) component(o *Operand, d *Variable) {
 		}
 	}
 	o.Kind, o.Symbol, o.Parts = OpVector, nil, &elems
+}
+
+// specialVector turns a special register of four components, such as %tid, into
+// an OpVector; false if it is none.
+func (r *resolver) specialVector(o *Operand) bool {
+	e, ok := lookupSpecial(o.Name(), 1)
+	if !ok || !e.special.vector || o.Member != 0 {
+		return false
+	}
+	elems := make([]Operand, 4)
+	for c := range elems {
+		m := Member(1 + c)
+		e, _ := lookupSpecial(o.Name(), m)
+		elems[c] = Operand{Kind: OpSpecial, Pos: o.Pos, Member: m, Symbol: r.as(o.Name(), e.symbol)}
+	}
+	o.Kind, o.Symbol, o.Parts = OpVector, nil, &elems
+	return true
 }
 
 // splitNumber cuts a name before its last digits; n is -1 if it has none, or

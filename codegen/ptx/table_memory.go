@@ -59,7 +59,9 @@ var modLists = map[string]string{
 var moveRows = []row{
 	{"mov", "pred", "p q", PipeALU, ""},
 	{"mov", "b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64", "d a", PipeALU, ""},
-	{"mov", "b16|b32|b64|b128@8.3/70", "dpack r", PipeALU, ""},
+	{"mov", "v2|v4 b16|b32|u16|u32|s16|s32|f32", "dv sv", PipeALU, ""},
+	{"mov", "v2 b64|u64|s64|f64", "dv sv", PipeALU, ""},
+	{"mov", "b16|b32|b64|b128@8.3/70", "dpack a", PipeALU, ""},
 	{"mov", "b16|b32|b64|b128@8.3/70", "d spack", PipeALU, ""},
 	{"mov", "b128", "d s", PipeALU, "8.3/70"},
 	{"isspacep", "const@3.1|global|local|shared|shared::cta@7.8/30|shared::cluster@7.8/90|param@7.7/70|param::entry@8.3/70", "p a:*", PipeALU, "2.0/20"},
