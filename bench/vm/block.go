@@ -92,6 +92,9 @@ const quantum = 1 << 14
 // the block had its turn at once or was put aside for it.
 func (b *block) run() outcome {
 	for b.ended < len(b.warps) {
+		if b.l.abort.Load() { // no warp may ever have its whole share between two barriers
+			return blockAbort
+		}
 		for ; b.at < len(b.warps); b.at++ {
 			if b.race != nil && len(b.race.pages.list) >= maxPages {
 				if !b.mayShare() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -113,25 +114,30 @@ func TestHugeGrid(t *testing.T) {
 	}
 }
 
-// TestInterrupt: an endless launch ends when its context does.
+// TestInterrupt: a long launch ends when its context does, also where no warp
+// ever has its whole share because it waits for others or polls.
 func TestInterrupt(t *testing.T) {
-	for _, grid := range []uint32{1, 1 << 30} {
-		p := small{body: "L: bra L;"}
-		if grid > 1 {
-			p.body = ""
-		}
-		dev, err := vm.New(vm.Options{MaxSteps: 1 << 60})
-		require.NoError(t, err)
-		ctx, cancel := context.WithCancel(context.Background())
-		m, err := dev.Load(ctx, "small.ptx", []byte(p.text(0)))
-		require.NoError(t, err)
-		done := make(chan error)
-		go func() {
-			_, err := dev.Launch(ctx, m, "k", bench.Launch{Grid: [3]uint32{grid}})
-			done <- err
-		}()
-		cancel()
-		require.ErrorIs(t, <-done, context.Canceled)
+	for _, c := range []struct {
+		name string
+		grid uint32
+		p    small
+	}{
+		{"a loop", 1, small{body: "L: bra L;"}},
+		{"blocks", 1 << 30, small{}},
+		{"barriers", 1, small{body: "L: bar.sync 0; bra L;", block: 64}},
+		{"a warp's barriers", 1, small{body: "L: bar.warp.sync 0xffffffff; bra L;", block: 64}},
+		{"halves of a warp", 1, small{regs: ".reg .b32 %x; .reg .pred %p;", body: "setp.lt.u32 %p, %t, 16; @%p bra L; M: bar.sync 0; bra M; L: bar.sync 0; bra L;", block: 64}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dev, err := vm.New(vm.Options{MaxSteps: 1 << 60})
+			require.NoError(t, err)
+			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+			defer cancel()
+			m, err := dev.Load(ctx, "small.ptx", []byte(c.p.text(0)))
+			require.NoError(t, err)
+			_, err = dev.Launch(ctx, m, "k", bench.Launch{Grid: [3]uint32{c.grid}, Block: [3]uint32{uint32(max(c.p.block, 1))}})
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+		})
 	}
 }
 
