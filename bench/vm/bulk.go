@@ -235,7 +235,6 @@ func (d *decoder) asyncStore(reduces bool) {
 	}
 	n := d.vector()
 	t := d.typ()
-	op.each = t.Size()
 	if reduces {
 		op.typ = t
 		op.reduce = d.atomicFunction(name, t, ptx.SpaceShared, true)
@@ -245,13 +244,15 @@ func (d *decoder) asyncStore(reduces bool) {
 	in.bulk = op
 	op.shared, op.mbar = d.newMem(ptx.SpaceShared), d.newMem(ptx.SpaceShared)
 	op.shared.cluster, op.mbar.cluster = true, true
-	op.shared.size = op.each
-	d.memory(in, op.shared, &ops[0])
 	e := elements(&ops[1])
 	if len(e) != n {
 		d.refuse("%d values: want %d", len(e), n)
 	}
-	op.data = make([]operand, n)
+	e, t, _ = d.narrow(e, t)
+	op.each = t.Size()
+	op.shared.size = op.each
+	d.memory(in, op.shared, &ops[0])
+	op.data = make([]operand, len(e))
 	for i := range e {
 		o := d.source(in, &op.data[i].slot, &e[i], t, exact)
 		op.data[i].k, op.data[i].bits = o.k, o.bits

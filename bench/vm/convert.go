@@ -8,7 +8,7 @@ import (
 	"github.com/kgen-dev/kgen/ir/num"
 )
 
-func init() { decoders["cvt"] = (*decoder).cvt }
+func init() { decoders["cvt"] = (*decoder).wideCvt }
 
 // cvtMode is the modifiers of a conversion.
 type cvtMode struct {

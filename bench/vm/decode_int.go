@@ -99,12 +99,10 @@ func (d *decoder) addSub(op string) {
 		d.refuse("rounding of integers")
 	}
 	switch {
-	case sat && op == "add":
-		d.pure(addSat32, nil, t, t, t)
 	case sat:
-		d.pure(subSat32, nil, t, t, t)
-	case t == ptx.U16x2 || t == ptx.S16x2:
-		d.pure(halves(integer(op, ptx.U16)), nil, t, t, t)
+		d.pure(packed(saturating(op, part(t)), t), nil, t, t, t)
+	case part(t) != t:
+		d.pure(packed(integer(op, part(t)), t), nil, t, t, t)
 	default:
 		d.pure(integer(op, t), fastBinary(op, t), t, t, t).rule = ruleSum
 	}
@@ -205,17 +203,9 @@ func (d *decoder) extreme(op string) {
 	if m != (floatMode{relu: m.relu}) {
 		d.refuse("floating-point modifiers of integers")
 	}
-	var f laneFn
-	switch t {
-	case ptx.U16x2:
-		f = halves(reluInt(integer(op, ptx.U16), ptx.U16, m.relu))
-	case ptx.S16x2:
-		f = halves(reluInt(integer(op, ptx.S16), ptx.S16, m.relu))
-	default:
-		f = reluInt(integer(op, t), t, m.relu)
-	}
+	f := packed(reluInt(integer(op, part(t)), part(t), m.relu), t)
 	fast := fastBinary(op, t)
-	if m.relu {
+	if m.relu || part(t) != t {
 		fast = nil
 	}
 	d.pure(f, fast, t, t, t)
@@ -239,7 +229,11 @@ func (d *decoder) sign(op string) {
 	ftz := d.has("ftz")
 	t := d.typ()
 	ft, ok := floatOf(t)
-	if !ok {
+	switch {
+	case part(t) != t:
+		d.pure(packed(unary(op, part(t)), t), nil, t, t)
+		return
+	case !ok:
 		d.pure(unary(op, t), fastUnary(op, t), t, t).rule = ruleSum
 		return
 	}

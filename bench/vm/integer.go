@@ -99,9 +99,6 @@ func divide(a, b uint64, n int, signed bool) (q, r uint64) {
 	return low(uint64(x/y), n), low(uint64(x%y), n)
 }
 
-func addSat32(a, b, _ uint64) uint64 { return clamp32(extend(a, 32) + extend(b, 32)) }
-func subSat32(a, b, _ uint64) uint64 { return clamp32(extend(a, 32) - extend(b, 32)) }
-
 // madHiSat32 is mad.hi.sat.s32.
 func madHiSat32(a, b, c uint64) uint64 {
 	return clamp32(extend(a, 32)*extend(b, 32)>>32 + extend(c, 32))
@@ -109,6 +106,57 @@ func madHiSat32(a, b, c uint64) uint64 {
 
 func clamp32(v int64) uint64 {
 	return uint64(uint32(int32(max(min(v, 1<<31-1), -1<<31))))
+}
+
+// saturating is add or sub, clamped to what a type of up to 32 bits holds.
+func saturating(op string, t ptx.Type) laneFn {
+	n := t.Bits()
+	least, most := int64(0), int64(1)<<n-1
+	value := func(v uint64) int64 { return int64(low(v, n)) }
+	if t.Signed() {
+		least, most = -1<<(n-1), 1<<(n-1)-1
+		value = func(v uint64) int64 { return extend(v, n) }
+	}
+	return func(a, b, _ uint64) uint64 {
+		y := value(b)
+		if op == "sub" {
+			y = -y
+		}
+		return low(uint64(min(max(value(a)+y, least), most)), n)
+	}
+}
+
+// part is the type of the integers that a type packs into 32 bits, or the type
+// itself.
+func part(t ptx.Type) ptx.Type {
+	switch t {
+	case ptx.U16x2:
+		return ptx.U16
+	case ptx.S16x2:
+		return ptx.S16
+	case ptx.U8x4:
+		return ptx.U8
+	case ptx.S8x4:
+		return ptx.S8
+	}
+	return t
+}
+
+// packed applies a function of a type's parts to each of them.
+func packed(f laneFn, t ptx.Type) laneFn {
+	switch part(t).Bits() {
+	case t.Bits():
+		return f
+	case 16:
+		return halves(f)
+	}
+	return func(a, b, c uint64) uint64 {
+		var v uint64
+		for i := 0; i < 32; i += 8 {
+			v |= f(a>>i&0xff, b>>i&0xff, c>>i&0xff) & 0xff << i
+		}
+		return v
+	}
 }
 
 // halves applies a 16-bit lane function to both halves of 32 bits.

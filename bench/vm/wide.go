@@ -1,6 +1,10 @@
 package vm
 
-import "github.com/kgen-dev/kgen/codegen/ptx"
+import (
+	"slices"
+
+	"github.com/kgen-dev/kgen/codegen/ptx"
+)
 
 // A register of 128 bits is two of 64 bits, the low half first, and an
 // instruction with one is the instruction with both: all that PTX has of that
@@ -112,4 +116,37 @@ func (d *decoder) parts128(o *ptx.Operand) []ptx.Operand {
 	}
 	low, high := e[:n], e[n:]
 	return []ptx.Operand{{Kind: ptx.OpVector, Parts: &low}, {Kind: ptx.OpVector, Parts: &high}}
+}
+
+// wideCvt is cvt, whose operands may be registers of 128 bits: it reads their
+// low halves, and extends what it writes.
+func (d *decoder) wideCvt() {
+	src := d.src
+	ops := slices.Clone(src.Operands)
+	var filled []ptx.Operand
+	for i := range ops {
+		if !d.is128(&ops[i]) {
+			continue
+		}
+		if i == 0 {
+			filled = append(filled, ops[0])
+		}
+		ops[i] = d.halves(&ops[i])[0]
+	}
+	narrowed := *src
+	narrowed.Operands = ops
+	d.src = &narrowed
+	d.cvt()
+	d.src = src
+	d.fillHigh(filled, d.firstType().Signed())
+}
+
+// firstType is the first of the modifiers that is a type.
+func (d *decoder) firstType() ptx.Type {
+	for _, m := range d.src.Mods {
+		if t, ok := ptx.ParseType(m); ok {
+			return t
+		}
+	}
+	return ptx.NoType
 }

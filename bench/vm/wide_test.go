@@ -29,7 +29,7 @@ setp.lt.u32 %p, %t, 5; mov.b128 %w3, -5; @%p mov.b128 %w3, %w0; st.global.b128 [
 mad.wide.u32 %a2, %t, 16, 0; mov.u64 %a3, sm; add.u64 %a2, %a2, %a3; st.shared.b128 [%a2], %w0; ld.shared.b128 %w4, [%a2]; st.local.b128 [loc], %w4;
 ld.local.b128 %w5, [loc]; mov.b128 {_, %a4}, %w5; mov.b128 {%a5, _}, %w5; st.global.v2.b64 [%o+64], {%a5, %a4};
 ld.global.s32 %w6, [%ad]; st.global.b128 [%o+80], %w6;
-ld.global.b64 %w7, [%ad]; st.global.b128 [%o+96], %w7; st.global.b64 [%o+112], %w0;`,
+ld.global.b64 %w7, [%ad]; st.global.b128 [%o+96], %w7; cvt.s32.s16 %w8, -3; mov.b128 {_, %a6}, %w8; add.s64 %a6, %a6, 8; cvt.u64.u64 %a7, %w0; st.global.v2.b64 [%o+112], {%a7, %a6};`,
 		block: 32,
 	}
 	r := rand.New(rand.NewPCG(8, 3))

@@ -352,5 +352,5 @@ func immediateAgrees(t Type, o *Operand) bool {
 	case isBits(t):
 		return integer || t == B32 && o.Imm == ImmF32 || t == B64 && o.Imm == ImmF64
 	}
-	return integer && !t.Float() && t != U16x2 && t != S16x2
+	return integer && !t.Float() && t != U16x2 && t != S16x2 && t != U8x4 && t != S8x4
 }

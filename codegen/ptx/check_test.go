@@ -59,7 +59,7 @@ func TestCheckErrors(t *testing.T) {
 		"frobnicate;":             "instruction frobnicate: PTX has none of this name",
 		"add.s33 %r1, %r2, %r3;":  "add.s33: no modifier .s33 (.s32 is near); want add{.u16,.u32,.u64,.s16,.s32,.s64} or add.sat.s32, or ",
 		"mma.sync.aligned.m16n8k17.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {%r1, %r2, %r3, %r4}, {%r5, %r6}, {%f1, %f2, %f3, %f4};": "no modifier .m16n8k17 (.m16n8k16 is near); want mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
-		"add.sat.u32 %r1, %r2, %r3;":                        "add.sat.u32: these modifiers do not go together; want add",
+		"add.sat.u64 %r1, %r2, %r3;":                        "add.sat.u64: these modifiers do not go together; want add",
 		"add.s32 %r1, %r2;":                                 "add.s32: 2 operands: want a register or number after them",
 		"add.s32 %r1, %r2, %r3, %r4;":                       "add.s32: operand 4: want 3 operands",
 		"add.s32 %r1, %rd2, %r3;":                           "7:14: add.s32: operand 2 is %rd2 (.b64): want a .s32 register or number",

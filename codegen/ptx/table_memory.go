@@ -163,6 +163,7 @@ var memoryRows = []row{
 	{"st", "mmio relaxed sys global? b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64", "m sv^", PipeLSU, "8.2/70"},
 	{"st.async", "weak? shared::cluster? mbarrier::complete_tx::bytes v2|v4? b32|u32|s32|f32", "m sv m", PipeLSU, "8.1/90"},
 	{"st.async", "weak? shared::cluster? mbarrier::complete_tx::bytes v2? b64|u64|s64|f64", "m sv m", PipeLSU, "8.1/90"},
+	{"st.async", "weak? shared::cluster? mbarrier::complete_tx::bytes b128", "m s m", PipeLSU, "9.2/90"},
 	{"st.async", "release gpu|sys global? b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64", "m sv", PipeLSU, "8.7/100"},
 	{"st.async", "mmio release sys global? b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64", "m sv", PipeLSU, "8.7/100"},
 	{"st.bulk", "weak? shared::cta?", "m size=8:u64 i=0", PipeLSU, "8.6/100"},
