@@ -119,7 +119,7 @@ func readHeader(path string) (ours bool, err error) {
 		return false, err
 	}
 	defer f.Close()
-	const magic, id = "SQLite format 3\x00", 68
+	const magic, schemaCookie, id = "SQLite format 3\x00", 40, 68
 	header := make([]byte, 100)
 	n, err := io.ReadFull(f, header)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -128,14 +128,18 @@ func readHeader(path string) (ours bool, err error) {
 	if !strings.HasPrefix(string(header[:n]), magic) {
 		return false, fmt.Errorf("%w: no SQLite database: want the name of a store or a new one", ErrForeign)
 	}
-	return binary.BigEndian.Uint32(header[id:]) == applicationID, nil
+	ours = binary.BigEndian.Uint32(header[id:]) == applicationID
+	// Tables and mark come in one transaction: a schema without the mark is another's.
+	if schema := binary.BigEndian.Uint32(header[schemaCookie:]); !ours && (schema != 0 || binary.BigEndian.Uint32(header[id:]) != 0) {
+		return false, fmt.Errorf("%w: it is another program's database", ErrForeign)
+	}
+	return ours, nil
 }
 
 // connect opens the file as it is.
 func connect(path string, steps []string) (*Store, error) {
 	query := url.Values{"_pragma": {
 		"busy_timeout(20000)", // first: the next ones may have to wait
-		"journal_mode(WAL)",
 		"synchronous(NORMAL)", // a killed process loses nothing; a power cut at most the newest records
 		"foreign_keys(ON)",
 	}, "_txlock": {"immediate"}}
@@ -182,6 +186,10 @@ func (s *Store) prepare(steps []string) error {
 	}
 	if version > len(steps) {
 		return fmt.Errorf("%w: schema version %d, this kgen knows versions up to %d: use a newer kgen or another KGEN_STATE", ErrNewer, version, len(steps))
+	}
+	// Only now, for it changes the file.
+	if _, err := s.db.Exec("PRAGMA journal_mode = WAL"); err != nil {
+		return err
 	}
 	return s.migrate(steps, version)
 }

@@ -401,3 +401,23 @@ func TestNegativeVersionIsForeign(t *testing.T) {
 	require.ErrorIs(t, err, ErrForeign)
 	require.ErrorContains(t, err, "schema version -4")
 }
+
+func TestForeignDatabaseStaysAsItIs(t *testing.T) {
+	for _, pragma := range []string{"user_version = 3", "application_id = 77"} {
+		path := filepath.Join(t.TempDir(), "theirs.db")
+		db, err := sql.Open("sqlite", path)
+		require.NoError(t, err)
+		_, err = db.Exec("CREATE TABLE x (a); PRAGMA " + pragma)
+		require.NoError(t, err)
+		require.NoError(t, db.Close())
+		before, err := os.ReadFile(path)
+		require.NoError(t, err)
+		_, err = Open(path)
+		require.ErrorIs(t, err, ErrForeign)
+		require.ErrorContains(t, err, "another program's database")
+		after, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, before, after)
+		require.NoFileExists(t, path+".lock")
+	}
+}
