@@ -456,8 +456,11 @@ func (b *block) addHeld(h *heldUse) {
 }
 
 // raced says whether another thread of the block wrote what was read without
-// order.
+// order, or might have where an mbarrier orders nothing.
 func (r *raceState) raced(h *heldUse) bool {
+	if r.unready && h.o.space == ptx.SpaceShared {
+		return true
+	}
 	for _, k := range r.b.faults.keys {
 		switch k.class {
 		case bench.SharedRace, bench.GlobalRace, bench.AsyncCopyRace:

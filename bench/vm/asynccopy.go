@@ -418,7 +418,7 @@ func (b *block) arrive(c *bulkCopy) {
 		}
 	}
 	if m.pending == 0 {
-		w.misuse(c.in, c.lane, c.mbar, "an arrival while none is pending of %d", m.expected)
+		w.overArrived(c.in, c.lane, c.mbar, "an arrival while none is pending of %d", m.expected)
 		return
 	}
 	m.pending--

@@ -264,7 +264,11 @@ func (b *block) blamed() bool {
 		switch f.Class {
 		case bench.BarrierDivergence, bench.DivergentCollective, bench.MbarrierMisuse:
 			return true
+		case bench.AsyncCopyRace:
+			if len(b.mbarriers) > 0 { // whoever went on too early left one in a wrong phase
+				return true
+			}
 		}
 	}
-	return false
+	return b.race != nil && len(b.race.arrivals.list) > 0
 }

@@ -218,6 +218,7 @@ func (b *block) fatal() outcome {
 // with those of others.
 func (r *raceState) settle() {
 	r.settleHeld()
+	r.settleArrivals()
 	r.b.l.across.held = append(r.b.l.across.held, r.held...)
 	r.held = r.held[:0]
 	clear(r.heldOf)

@@ -398,7 +398,7 @@ func (w *warp) bulkTold(c *bulkCopy, addr uint64) bool {
 // tellable says whether the mbarrier is there that a copy is to tell.
 func (w *warp) tellable(c *bulkCopy) bool {
 	if w.b.mbarriers[c.mbar] == nil {
-		w.misuse(c.in, c.lane, c.mbar, "a copy is to tell it, and it is not initialised")
+		w.unready(c.in, c.lane, c.mbar, "a copy is to tell it, and it is not initialised")
 		return false
 	}
 	return true

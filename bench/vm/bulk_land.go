@@ -19,6 +19,7 @@ func (b *block) issue(c *bulkCopy) {
 	case r == nil:
 	case !c.op.told:
 		r.bulkReading(c, b.spans(c), c.op.shared)
+		r.storing(c)
 	default:
 		if c.op.from != nil {
 			r.bulkReading(c, []span{{c.source, c.source + uint64(c.bytes)}}, c.op.from)
@@ -75,6 +76,10 @@ func (w *warp) bulkWait(n int, read bool) {
 					w.b.readSource(c)
 				} else {
 					w.b.land(c)
+					w.b.stored(c)
+				}
+				if r := w.b.race; r != nil && !r.off {
+					r.bulkRead(c)
 				}
 			}
 		}
@@ -266,9 +271,6 @@ func (b *block) readSource(c *bulkCopy) {
 		b.spread(c, r, func(at uint64, i, n int) {
 			copy(c.data[int(r.shared)+i:], b.shared[at:at+uint64(n)])
 		})
-	}
-	if r := b.race; r != nil && !r.off {
-		r.bulkRead(c)
 	}
 }
 

@@ -16,6 +16,10 @@ type misdeed struct {
 	class bench.FaultClass
 	p     small
 	fix   map[string]string // replacements in the body that make it clean
+
+	// By chance the threads come to a standstill before it shows: a deadlock
+	// then, and nothing else.
+	stalls bool
 }
 
 const sharedDecl = ".extern .shared .align 128 .b8 sm[];"
@@ -276,10 +280,74 @@ bar.sync 0; st.shared.u32 [%a], 9; cp.async.bulk.wait_group 0;`,
 		},
 		fix: map[string]string{"st.u32 [%ad], 1": "ld.u32 %x, [%ad]"},
 	},
+	ringMisdeed("a ring's consumer that doesn't wait", bench.AsyncCopyRace,
+		"FULL: mbarrier.try_wait.parity.shared.b64 %p, [%m+256], %h; @!%p bra FULL;", ""),
+	ringMisdeed("a ring's consumer that waits for the wrong phase", bench.AsyncCopyRace, "[%m+256], %h;", "[%m+256], %e;"),
+	ringMisdeed("a ring's producer that doesn't wait", bench.AsyncCopyRace,
+		"EMPTY: mbarrier.try_wait.parity.shared.b64 %p, [%m+272], %e; @!%p bra EMPTY;", ""),
+	ringMisdeed("a ring's mbarriers that may not be initialised", bench.MbarrierMisuse, "bar.sync 0;", ""),
+	{
+		name: "what a bulk store wrote read before it is complete", class: bench.AsyncCopyRace, p: small{
+			target: "sm_90", decls: sharedDecl, dynamic: 512, regs: ".reg .b32 %a;", block: 32,
+			body: `mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; st.shared.u32 [%a], %t; fence.proxy.async; bar.sync 0;
+@!%q bra END; cp.async.bulk.global.shared::cta.bulk_group [%in0+64], [sm], 128; cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0;
+ld.global.u32 %a, [%in0+188]; st.global.u32 [%in1], %a; END: cp.async.bulk.wait_group 0;`,
+		},
+		fix: map[string]string{"wait_group.read 0": "wait_group 0"},
+	},
+	{
+		name: "what a bulk reduction changed read by others before it is complete", class: bench.AsyncCopyRace, p: small{
+			target: "sm_90", decls: sharedDecl, dynamic: 512, regs: ".reg .b32 %a;", block: 32,
+			body: `mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; st.shared.u32 [%a], %t; fence.proxy.async; bar.sync 0;
+@!%q bra NEXT; cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%in0], [sm], 128; cp.async.bulk.commit_group;
+cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%in0+64], [sm], 128; cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0; cp.async.bulk.wait_group 1;
+NEXT: bar.sync 0; mad.wide.u32 %ad, %t, 4, %in0; ld.global.u32 %a, [%ad+128]; mad.wide.u32 %ad, %t, 4, %in1; st.global.u32 [%ad], %a; cp.async.bulk.wait_group 0;`,
+		},
+		fix: map[string]string{"[%ad+128]": "[%ad+192]"},
+	},
+	{
+		name: "a store over what a bulk store is still to write", class: bench.AsyncCopyRace, p: small{
+			target: "sm_90", decls: sharedDecl, dynamic: 512, regs: ".reg .b32 %a;", block: 32,
+			body: `mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; st.shared.u32 [%a], %t; fence.proxy.async; bar.sync 0;
+@!%q bra NEXT; cp.async.bulk.global.shared::cta.bulk_group [%in0], [sm], 128; cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0;
+NEXT: bar.sync 0; mad.wide.u32 %ad, %t, 4, %in0; st.global.u32 [%ad], 9; cp.async.bulk.wait_group 0;`,
+		},
+		fix: map[string]string{"wait_group.read 0": "wait_group 0"},
+	},
 	{name: "a tensor map of zeros", class: bench.BadDescriptor, p: small{
 		target: "sm_90a", decls: sharedDecl, dynamic: 512, regs: ".reg .b32 %a;", block: 1,
 		body: "mbarrier.init.shared.b64 [sm+256], 1; cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [sm], [%in0, {0, 0}], [sm+256];",
 	}},
+}
+
+// ring is a pipeline of two stages: thread 32 brings tiles of 128 bytes, warp 0
+// adds them up. Its mbarriers say which stages are full and which are empty.
+const ring = `setp.ne.u32 %p, %t, 32; @%p bra INIT; mbarrier.init.shared.b64 [sm+256], 1; mbarrier.init.shared.b64 [sm+264], 1;
+mbarrier.init.shared.b64 [sm+272], 32; mbarrier.init.shared.b64 [sm+280], 32;
+INIT: bar.sync 0;
+mov.u32 %i, 0; mov.u32 %c, 0; setp.lt.u32 %p, %t, 32; @%p bra TAKE; setp.ne.u32 %p, %t, 32; @%p bra END;
+BRING: and.b32 %s, %i, 1; shr.u32 %h, %i, 1; and.b32 %h, %h, 1; xor.b32 %e, %h, 1; mov.u32 %m, sm; mad.lo.u32 %a, %s, 128, %m; mad.lo.u32 %m, %s, 8, %m;
+EMPTY: mbarrier.try_wait.parity.shared.b64 %p, [%m+272], %e; @!%p bra EMPTY;
+mbarrier.arrive.expect_tx.shared.b64 _, [%m+256], 128; and.b32 %s, %i, 3; mad.wide.u32 %ad, %s, 128, %in0;
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%a], [%ad], 128, [%m+256];
+add.u32 %i, %i, 1; setp.lt.u32 %p, %i, 8; @%p bra BRING; bra END;
+TAKE: and.b32 %s, %i, 1; shr.u32 %h, %i, 1; and.b32 %h, %h, 1; xor.b32 %e, %h, 1; mov.u32 %m, sm; mad.lo.u32 %a, %s, 128, %m; mad.lo.u32 %m, %s, 8, %m;
+FULL: mbarrier.try_wait.parity.shared.b64 %p, [%m+256], %h; @!%p bra FULL;
+mad.lo.u32 %a, %t, 4, %a; ld.shared.u32 %x, [%a]; add.u32 %c, %c, %x; mbarrier.arrive.shared.b64 _, [%m+272];
+add.u32 %i, %i, 1; setp.lt.u32 %p, %i, 8; @%p bra TAKE;
+mad.wide.u32 %ad, %t, 4, %in1; st.global.u32 [%ad], %c;
+END:`
+
+// ringMisdeed is the ring with something left out or replaced.
+func ringMisdeed(name string, class bench.FaultClass, right, wrong string) misdeed {
+	wrong += " /*wrong*/"
+	return misdeed{
+		name: name, class: class, p: small{
+			target: "sm_90", decls: sharedDecl, dynamic: 512, regs: ".reg .b32 %a, %c, %e, %h, %i, %m, %s;", block: 64,
+			body: replace(ring, right, wrong),
+		},
+		fix: map[string]string{wrong: right}, stalls: true,
+	}
 }
 
 func (m misdeed) prepare(fixed bool) small {
@@ -302,13 +370,19 @@ func TestFaults(t *testing.T) {
 	for _, m := range slices.Concat(misdeeds, wideMisdeeds) {
 		t.Run(m.name, func(t *testing.T) {
 			buffers := [][]byte{make([]byte, 512), make([]byte, 512)}
-			for _, opt := range []vm.Options{{}, {Schedule: vm.Shuffle, Seed: 3}} {
+			for _, opt := range []vm.Options{
+				{}, {Schedule: vm.Shuffle, Seed: 1}, {Schedule: vm.Shuffle, Seed: 3}, {Schedule: vm.Shuffle, Seed: 4, Async: vm.Random}, {Schedule: vm.Shuffle, Seed: 5, Async: vm.Early},
+			} {
 				p := m.prepare(false)
 				p.opt = opt
 				_, report := p.run(t, buffers...)
 				require.NotEmpty(t, report.Faults, "%+v", opt)
+				class := m.class
+				if m.stalls && opt.Seed != 0 && report.Faults[0].Class == bench.Deadlock {
+					class = bench.Deadlock
+				}
 				for _, f := range report.Faults {
-					require.Equal(t, m.class, f.Class, "%+v: %s", opt, f.Message)
+					require.Equal(t, class, f.Class, "%+v: %s", opt, f.Message)
 					require.Positive(t, f.Line)
 					require.NotEmpty(t, f.Message)
 				}

@@ -170,15 +170,45 @@ func (w *warp) misuse(in *inst, lane int, off uint32, format string, args ...any
 	w.faultAt(bench.MbarrierMisuse, in, lane, &addr, "shared", "mbarrier at %#x: "+format, append([]any{addr}, args...)...)
 }
 
+// overArrived reports arrivals that an mbarrier doesn't expect. Whoever reads or
+// fills a stage of a pipeline before its mbarrier says so comes to arrive too
+// early as well, so that it is held back: where copies race, they are the cause.
+func (w *warp) overArrived(in *inst, lane int, off uint32, format string, args ...any) {
+	r := w.b.race
+	if r == nil || r.off || !w.b.l.reports(bench.AsyncCopyRace) {
+		w.misuse(in, lane, off, format, args...)
+		return
+	}
+	addr := w.b.address(uint64(off))
+	w.faultIn(&r.arrivals, bench.MbarrierMisuse, in, lane, &addr, "shared", "mbarrier at %#x: "+format, append([]any{addr}, args...)...)
+}
+
+// settleArrivals decides at the block's end about arrivals that were held back.
+func (r *raceState) settleArrivals() {
+	if !r.b.faults.has(bench.AsyncCopyRace) {
+		r.b.faults.merge(&r.arrivals)
+	}
+	r.arrivals = faultList{most: r.b.faults.most}
+}
+
+// unready reports an mbarrier that threads do not know to be initialised. It
+// orders nothing for them: races from now on come of that.
+func (w *warp) unready(in *inst, lane int, off uint32, what string) {
+	w.misuse(in, lane, off, "%s", what)
+	if r := w.b.race; r != nil && w.b.l.reports(bench.MbarrierMisuse) {
+		r.unready = true
+	}
+}
+
 // mbarrierAt finds a live mbarrier; nil after a report.
 func (w *warp) mbarrierAt(in *inst, lane int, off uint32) *mbarrier {
 	m := w.b.mbarriers[off]
 	if m == nil {
-		w.misuse(in, lane, off, "it is not initialised")
+		w.unready(in, lane, off, "it is not initialised")
 		return nil
 	}
 	if r := w.b.race; r != nil && !r.off && !r.initBefore(m.init, w, lane) {
-		w.misuse(in, lane, off, "nothing orders its initialisation before this")
+		w.unready(in, lane, off, "nothing orders its initialisation before this")
 		m.init = 0
 	}
 	return m
@@ -257,9 +287,12 @@ func (w *warp) mbarrierLane(in *inst, op *mbarrierOp, lane int, off uint32) *mba
 			w.define(w.fr.prog.unified(class64, op.dst), 1<<lane)
 		}
 	}
-	if n > m.pending || n == 0 {
-		w.misuse(in, lane, off, "%d arrivals while %d are pending of %d", n, m.pending, m.expected)
-		n = min(n, m.pending)
+	switch {
+	case n == 0:
+		w.misuse(in, lane, off, "0 arrivals: want 1 or more")
+	case n > m.pending:
+		w.overArrived(in, lane, off, "%d arrivals while %d are pending of %d", n, m.pending, m.expected)
+		n = m.pending
 	}
 	if op.drop {
 		if n > m.expected {

@@ -155,6 +155,9 @@ func (r *raceState) access(w *warp, p *page, at *side, size int) []byte {
 	if r.off {
 		cells = nil
 	}
+	if len(r.stores) > 0 && !r.off {
+		r.againstStores(p.key, at, size)
+	}
 	whole := at.data
 	for j := range cells {
 		c := &cells[j]

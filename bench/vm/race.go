@@ -35,6 +35,9 @@ type raceState struct {
 	held      []heldUse
 	heldOf    map[faultKey][]int // of held, by kind
 	flights   []*flight          // reads of shared memory in flight
+	stores    pendingStores      // writes of global memory in flight
+	arrivals  faultList          // held back: more than an mbarrier expects
+	unready   bool               // an mbarrier was used that was not known to be initialised
 	heard     vclock             // in a cluster: what its threads knew at the floor
 	proxied   vclock             // what is visible to the async proxy, up to the floor
 	proxies   bool               // some fence made something visible to it
@@ -112,6 +115,8 @@ func (r *raceState) reset() {
 	clear(r.locations)
 	r.reads = r.reads[:0]
 	clear(r.heldOf)
+	clear(r.stores)
+	r.arrivals, r.unready = faultList{most: r.b.faults.most}, false
 	r.held, r.global, r.flights, r.proxied, r.proxies = r.held[:0], r.global[:0], r.flights[:0], nil, false
 	for _, w := range r.b.warps {
 		cache := w.clock.cache
@@ -383,7 +388,7 @@ func verb(wrote bool) string {
 // reportAs adds a race to the block's faults.
 func (r *raceState) reportAs(class bench.FaultClass, at *side, other *ptx.Instruction, warp, lane int, what string) {
 	b := r.b
-	if !b.l.reports(class) {
+	if !b.l.reports(class) || r.unready {
 		return
 	}
 	src := at.w.source(at.in)

@@ -80,6 +80,16 @@ func (l *faultList) merge(o *faultList) {
 	l.more += o.more
 }
 
+// has says whether some fault is of a class.
+func (l *faultList) has(class bench.FaultClass) bool {
+	for _, k := range l.keys {
+		if k.class == class {
+			return true
+		}
+	}
+	return false
+}
+
 // site describes a thread at an instruction.
 func (b *block) site(warp, lane int, in *ptx.Instruction) bench.Site {
 	var s bench.Site
@@ -123,11 +133,16 @@ func (w *warp) fault(class bench.FaultClass, in *inst, lane int, format string, 
 
 // faultAt is fault with an address in a space.
 func (w *warp) faultAt(class bench.FaultClass, in *inst, lane int, addr *uint64, space string, format string, args ...any) {
+	w.faultIn(&w.b.faults, class, in, lane, addr, space, format, args...)
+}
+
+// faultIn is faultAt for a list of faults, such as of those that are held back.
+func (w *warp) faultIn(l *faultList, class bench.FaultClass, in *inst, lane int, addr *uint64, space string, format string, args ...any) {
 	if !w.b.l.reports(class) {
 		return
 	}
 	src := w.source(in)
-	f := w.b.faults.add(faultKey{class: class, in: src}, 1)
+	f := l.add(faultKey{class: class, in: src}, 1)
 	if f == nil {
 		return
 	}

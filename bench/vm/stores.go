@@ -1,0 +1,85 @@
+package vm
+
+import "github.com/kgen-dev/kgen/bench"
+
+// pendingStores are what bulk stores and reductions in global memory write that
+// their threads have not waited for, by the number of the page. Waiting until
+// they have read their source (.read) says nothing of these.
+type pendingStores map[uint64][]pendingStore
+
+// pendingStore is a range of global memory, [first, end), in one page.
+type pendingStore struct {
+	first, end uint64
+	c          *bulkCopy
+}
+
+// pieces calls f for the parts in each page of what a store writes.
+func (c *bulkCopy) pieces(f func(page, first, end uint64)) {
+	for _, row := range c.rows {
+		end := row.global + uint64(row.n)
+		for at := row.global; at < end; {
+			next := min(at&^shadowMask+shadowSize, end)
+			f(at>>shadowBits, at, next)
+			at = next
+		}
+	}
+}
+
+// storing notes a store that was issued. One with a mask of bytes is left out:
+// what it writes is no range.
+func (r *raceState) storing(c *bulkCopy) {
+	if c.mask != 0xffff {
+		return
+	}
+	if r.stores == nil {
+		r.stores = pendingStores{}
+	}
+	c.pieces(func(page, first, end uint64) {
+		list := r.stores[page]
+		for i := range list {
+			// A thread's stores complete in order: the later speaks for both.
+			if s := &list[i]; s.first == first && s.end == end && s.c.w == c.w && s.c.lane == c.lane {
+				s.c = c
+				return
+			}
+		}
+		r.stores[page] = append(list, pendingStore{first, end, c})
+	})
+}
+
+// stored forgets a store that its thread has waited for.
+func (b *block) stored(c *bulkCopy) {
+	r := b.race
+	if r == nil || len(r.stores) == 0 {
+		return
+	}
+	c.pieces(func(page, _, _ uint64) {
+		list, kept := r.stores[page], 0
+		for _, s := range list {
+			if s.c != c {
+				list[kept] = s
+				kept++
+			}
+		}
+		if kept == 0 {
+			delete(r.stores, page)
+		} else {
+			r.stores[page] = list[:kept]
+		}
+	})
+}
+
+// againstStores reports an access to what a store is still to write. What is
+// written asynchronously is compared where it lands.
+func (r *raceState) againstStores(page uint64, at *side, size int) {
+	if at.write && r.events[at.id].flags&eventAsync != 0 {
+		return
+	}
+	for _, s := range r.stores[page] {
+		if at.addr < s.end && s.first < at.addr+uint64(size) {
+			r.reportAs(bench.AsyncCopyRace, at, s.c.from, s.c.w.index, s.c.lane,
+				"has an asynchronous write of it under way, and waited at most for its source to be read")
+			return
+		}
+	}
+}
