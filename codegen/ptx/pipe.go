@@ -8,7 +8,7 @@ const (
 	PipeALU                 // integer, logic, compare, select, moves
 	PipeFMA                 // f32 and packed f16 arithmetic, integer multiply
 	PipeFP64                // f64 arithmetic
-	PipeMUFU                // ex2, lg2, rcp, rsqrt, sqrt, sin, cos, tanh
+	PipeMUFU                // ex2, lg2, rcp, rsqrt, sqrt, sin, cos, tanh; popc, clz, bfind, brev, at the same rate
 	PipeConvert             // conversions that run at a quarter rate
 	PipeTensor              // mma, wgmma, tcgen05
 	PipeLSU                 // loads, stores, atomics, shuffles, ldmatrix
