@@ -113,20 +113,36 @@ func (e *editor) repeat(v *ir.Value, subst map[*ir.Value]*ir.Value, within map[*
 type users map[*ir.Value][]*ir.Op
 
 func usersOf(r *ir.Region) users {
-	u := users{}
-	u.collect(r)
-	return u
+	c := collector{users: make(users, 4*len(r.Ops))}
+	c.region(r)
+	return c.users
 }
 
-func (u users) collect(r *ir.Region) {
+// collector gives the first users of each value room in slabs: most values have few.
+type collector struct {
+	users
+	slab []*ir.Op
+}
+
+const fewUsers = 2
+
+func (c *collector) region(r *ir.Region) {
 	for _, o := range r.Ops {
 		for _, a := range o.Args {
-			if l := u[a]; len(l) == 0 || l[len(l)-1] != o {
-				u[a] = append(u[a], o)
+			l := c.users[a]
+			if len(l) > 0 && l[len(l)-1] == o {
+				continue
 			}
+			if l == nil {
+				if len(c.slab) < fewUsers {
+					c.slab = make([]*ir.Op, 128*fewUsers)
+				}
+				l, c.slab = c.slab[:0:fewUsers], c.slab[fewUsers:]
+			}
+			c.users[a] = append(l, o)
 		}
 		for _, in := range o.Regions {
-			u.collect(in)
+			c.region(in)
 		}
 	}
 }
