@@ -191,6 +191,14 @@ func (g *group) rings(slot *ir.Value) []*ir.Value {
 // rewrite turns the loop's body into its pipelined form; the loop carries the
 // iteration's number.
 func (p *pipeliner) rewrite(outer *editor) {
+	p.body(outer, p.consume, func(e *editor, g *group, it *ir.Value) {
+		e.add(&ir.Op{Code: ir.OpRelease, Args: g.rings(it)})
+	})
+}
+
+// body rewrites the loop's body. consume reads group j before its first use, free
+// gives its buffers back after its last; it is the iteration's number.
+func (p *pipeliner) body(outer *editor, consume func(e *editor, j int, g *group, it *ir.Value), free func(e *editor, g *group, it *ir.Value)) {
 	o := p.loop
 	body := o.Regions[0]
 	it := p.k.NewValue("it", scalarI32)
@@ -202,7 +210,7 @@ func (p *pipeliner) rewrite(outer *editor) {
 		}
 		for j, g := range p.groups {
 			if g.first == i {
-				p.consume(e, j, g, it)
+				consume(e, j, g, it)
 			}
 		}
 		if b.Code == ir.OpYield {
@@ -214,7 +222,7 @@ func (p *pipeliner) rewrite(outer *editor) {
 		e.ops = append(e.ops, b)
 		for _, g := range p.groups {
 			if g.last == i {
-				e.add(&ir.Op{Code: ir.OpRelease, Args: g.rings(it)})
+				free(e, g, it)
 			}
 		}
 	}

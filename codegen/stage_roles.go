@@ -57,39 +57,14 @@ func scalarsOf(k *ir.Kernel) map[*ir.Value]bool {
 // rings are deep. The loop waits, reads and releases.
 func (p *pipeliner) specialise(outer *editor) {
 	p.producer = p.copies(outer)
-	o := p.loop
-	body := o.Regions[0]
-	it := p.k.NewValue("it", scalarI32)
 	late := p.chained()
-	e := &editor{k: p.k, pos: o.Pos}
-	for i, b := range body.Ops {
-		e.pos = b.Pos
-		if owner(p.found, b) != nil {
-			continue
+	p.body(outer, func(e *editor, _ int, g *group, it *ir.Value) {
+		e.add(&ir.Op{Code: ir.OpWait, Args: g.rings(it)})
+		for _, st := range g.loads {
+			p.read(e, st, it)
 		}
-		for _, g := range p.groups {
-			if g.first == i {
-				e.add(&ir.Op{Code: ir.OpWait, Args: g.rings(it)})
-				for _, st := range g.loads {
-					p.read(e, st, it)
-				}
-			}
-		}
-		if b.Code == ir.OpYield {
-			b.Args = append(b.Args, e.plus(it, 1))
-		}
-		for _, r := range b.Regions {
-			p.region(r)
-		}
-		e.ops = append(e.ops, b)
-		for _, g := range p.groups {
-			if g.last == i {
-				p.free(e, g, it, late)
-			}
-		}
-	}
-	p.carry(outer, body, e.ops, it)
-	outer.ops = append(outer.ops, o)
+	}, func(e *editor, g *group, it *ir.Value) { p.free(e, g, it, late) })
+	outer.ops = append(outer.ops, p.loop)
 }
 
 // free releases a group's buffers: those of this iteration, or of the one before where

@@ -7,10 +7,10 @@ import (
 	"github.com/kgen-dev/kgen/kernels/family"
 )
 
-// arguments is a problem's arguments as a plan wants them.
-func arguments(p family.Problem) []codegen.Argument {
+// Arguments are a problem's arguments as a plan wants them.
+func Arguments(args []family.Arg) []codegen.Argument {
 	var out []codegen.Argument
-	for _, a := range p.Args() {
+	for _, a := range args {
 		var x codegen.Argument
 		switch {
 		case !a.IsScalar():

@@ -37,7 +37,7 @@ type session struct {
 
 func newSession(ctx context.Context, o Options) (*session, error) {
 	o.fill()
-	s := &session{Options: o, failed: map[store.Outcome]int{}, roofs: roofline.DeviceRoofs(o.GPU), args: arguments(o.Problem), inputs: family.Integers(o.Problem.Args())}
+	s := &session{Options: o, failed: map[store.Outcome]int{}, roofs: roofline.DeviceRoofs(o.GPU), args: Arguments(o.Problem.Args()), inputs: family.Integers(o.Problem.Args())}
 	formula, err := roofline.Assess(s.roofs, FormulaWork(o.Problem.Work()))
 	if err != nil {
 		return nil, fmt.Errorf("%s on %s (%s): %w: %w", o.Family.Name, o.GPU.Name, o.GPU.ID, ErrNoRate, err)

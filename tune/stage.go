@@ -26,7 +26,7 @@ func newStage(d bench.Device, p family.Problem, seed uint64) (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{problem: p, device: d, data: data, args: arguments(p), known: map[string]family.Expected{}}
+	s := &stage{problem: p, device: d, data: data, args: Arguments(p.Args()), known: map[string]family.Expected{}}
 	for _, a := range p.Args() {
 		var b bench.Buffer
 		if !a.IsScalar() {

@@ -118,7 +118,7 @@ func (v *verifier) prepare(f *finding) error {
 		return err
 	}
 	full, err := halve(v.Family, v.Problem, f.config, func(q family.Problem) bool {
-		plan, err := p.compiled.Plan(arguments(q))
+		plan, err := p.compiled.Plan(Arguments(q.Args()))
 		return err == nil && bytesOf(q) <= mostData && q.Work().FLOPs <= mostBlock*float64(plan.Steps[0].Grid)
 	})
 	if err != nil {

@@ -15,36 +15,16 @@ func (d *decoder) quadMma(op *mmaOp, rowA, rowB bool) {
 	ops := d.operands(4, 4)
 	in := d.new(kindMasked)
 	in.mma = op
-	op.d = d.registers(in, &ops[0], count(op.dt), true)
-	op.a = d.registers(in, &ops[1], 2, false)
-	op.b = d.registers(in, &ops[2], 2, false)
-	op.c = d.registers(in, &ops[3], count(op.ct), false)
+	op.d = d.fragmentRegisters(in, &ops[0], count(op.dt), ptx.B32, true)
+	op.a = d.fragmentRegisters(in, &ops[1], 2, ptx.B32, false)
+	op.b = d.fragmentRegisters(in, &ops[2], 2, ptx.B32, false)
+	op.c = d.fragmentRegisters(in, &ops[3], count(op.ct), ptx.B32, false)
 	in.fn[modeFull] = func(w *warp, in *inst) {
 		if w.together(in) {
 			w.quads(op, rowA, rowB)
 		}
 	}
 	d.emit(in)
-}
-
-// registers binds a vector of 32-bit registers.
-func (d *decoder) registers(in *inst, o *ptx.Operand, n int, dst bool) []int32 {
-	e := elements(o)
-	if len(e) != n {
-		d.refuse("%d registers: want %d", len(e), n)
-	}
-	slots := make([]int32, n)
-	for i := range e {
-		switch {
-		case !dst:
-			d.source(in, &slots[i], &e[i], ptx.B32, exact)
-		case e[i].Kind == ptx.OpSink:
-			d.refuse("want registers to write")
-		default:
-			d.destination(in, &slots[i], &e[i], ptx.B32, exact)
-		}
-	}
-	return slots
 }
 
 // quads multiplies.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/kgen-dev/kgen/ir"
 	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/kernels/space"
 )
@@ -28,13 +29,13 @@ func (p *Problem) Expect(d family.Data, r family.Region) (family.Expected, error
 	switch r.Out {
 	case "o":
 		for b := r.Lo[0]; b < r.Hi[0]; b++ {
-			heads := make([][]row, r.Hi[2])
+			heads := make([][]Row, r.Hi[2])
 			for h := r.Lo[2]; h < r.Hi[2]; h++ {
 				heads[h] = p.rows(d, b, h, r.Lo[1], r.Hi[1])
 			}
 			for i := range r.Hi[1] - r.Lo[1] {
 				for h := r.Lo[2]; h < r.Hi[2]; h++ {
-					p.expectO(&e, heads[h][i], r.Lo[3], r.Hi[3])
+					heads[h][i].ExpectO(&e, p.elem(), p.SeqKV, r.Lo[3], r.Hi[3])
 				}
 			}
 		}
@@ -42,7 +43,7 @@ func (p *Problem) Expect(d family.Data, r family.Region) (family.Expected, error
 		for b := r.Lo[0]; b < r.Hi[0]; b++ {
 			for h := r.Lo[1]; h < r.Hi[1]; h++ {
 				for _, x := range p.rows(d, b, h, r.Lo[2], r.Hi[2]) {
-					p.expectLSE(&e, x)
+					x.ExpectLSE(&e, p.SeqKV)
 				}
 			}
 		}
@@ -52,59 +53,72 @@ func (p *Problem) Expect(d family.Data, r family.Region) (family.Expected, error
 	return e, nil
 }
 
-func (p *Problem) expectO(e *family.Expected, x row, lo, hi int) {
-	weights := 4*family.UnitRoundoff(p.elem()) + float64(p.SeqKV)*0x1p-23 + 0x1p-14
-	for j := lo; j < hi; j++ {
-		var want, tol float64
-		if x.sum > 0 {
-			want = x.acc[j] / x.sum
-			tol = family.Rounded(p.elem(), want, weights*math.Sqrt(x.squares[j])/x.sum)
-		}
-		e.Want = append(e.Want, want)
-		e.Tol = append(e.Tol, tol)
-	}
-}
-
-func (p *Problem) expectLSE(e *family.Expected, x row) {
-	want := math.Inf(-1)
-	if x.sum > 0 {
-		want = x.max + math.Log(x.sum)
-	}
-	g := p.scale() * x.norm * x.keyNorm / math.Sqrt(float64(p.HeadDim))
-	tol := 0x1p-20*(1+math.Abs(want)) + math.Sqrt(float64(p.SeqKV))*0x1p-21 + float64(p.HeadDim)*0x1p-23*g
-	e.Want = append(e.Want, want)
-	e.Tol = append(e.Tol, tol)
-}
-
-// row is one query's softmax in progress: the largest score, and sums of the weights
+// Row is one query's softmax in progress: the largest score, and sums of the weights
 // e^(score - max), of weight times value, and of the squares of those.
-type row struct {
+type Row struct {
 	query         []float64
 	norm, keyNorm float64 // of the query, of the longest key seen
+	scale         float64
 	max, sum      float64
 	acc, squares  []float64
 }
 
+// NewRow begins a row. The query's length is a multiple of 4, and that of its values too.
+func NewRow(query []float64, scale float64) Row {
+	n := len(query)
+	return Row{query: query, norm: Norm(query), scale: scale, max: math.Inf(-1), acc: make([]float64, n), squares: make([]float64, n)}
+}
+
+// See takes in a key, whose length the caller knows, and its value.
+func (x *Row) See(key, value []float64, length float64) {
+	x.keyNorm = max(x.keyNorm, length)
+	x.add(x.scale*dot(x.query, key), value)
+}
+
+// ExpectO adds elements lo to hi of O, of type e, for a row of at most keys keys.
+func (x *Row) ExpectO(to *family.Expected, e ir.Elem, keys, lo, hi int) {
+	weights := 4*family.UnitRoundoff(e) + float64(keys)*0x1p-23 + 0x1p-14
+	for j := lo; j < hi; j++ {
+		var want, tol float64
+		if x.sum > 0 {
+			want = x.acc[j] / x.sum
+			tol = family.Rounded(e, want, weights*math.Sqrt(x.squares[j])/x.sum)
+		}
+		to.Want = append(to.Want, want)
+		to.Tol = append(to.Tol, tol)
+	}
+}
+
+// ExpectLSE adds the row's LSE.
+func (x *Row) ExpectLSE(to *family.Expected, keys int) {
+	want := math.Inf(-1)
+	if x.sum > 0 {
+		want = x.max + math.Log(x.sum)
+	}
+	d := float64(len(x.query))
+	g := x.scale * x.norm * x.keyNorm / math.Sqrt(d)
+	to.Want = append(to.Want, want)
+	to.Tol = append(to.Tol, 0x1p-20*(1+math.Abs(want))+math.Sqrt(float64(keys))*0x1p-21+d*0x1p-23*g)
+}
+
 // rows goes over the keys of a head once for queries lo to hi.
-func (p *Problem) rows(d family.Data, b, h, lo, hi int) []row {
+func (p *Problem) rows(d family.Data, b, h, lo, hi int) []Row {
 	q, k, v := d["q"], d["k"], d["v"]
 	kvHead := h / (p.Heads / p.KVHeads)
-	rows := make([]row, hi-lo)
+	rows := make([]Row, hi-lo)
 	for i := range rows {
-		x := row{query: make([]float64, p.HeadDim), acc: make([]float64, p.HeadDim), squares: make([]float64, p.HeadDim), max: math.Inf(-1)}
-		q.Row(x.query, q.Offset(b, lo+i, h, 0))
-		x.norm = norm(x.query)
-		rows[i] = x
+		query := make([]float64, p.HeadDim)
+		q.Row(query, q.Offset(b, lo+i, h, 0))
+		rows[i] = NewRow(query, p.scale())
 	}
 	key, value := make([]float64, p.HeadDim), make([]float64, p.HeadDim)
 	for j := range p.sees(hi - 1) {
 		k.Row(key, k.Offset(b, j, kvHead, 0))
 		v.Row(value, v.Offset(b, j, kvHead, 0))
-		n := norm(key)
+		n := Norm(key)
 		for i := range rows {
 			if j < p.sees(lo+i) {
-				rows[i].keyNorm = max(rows[i].keyNorm, n)
-				rows[i].add(p.scale()*dot(rows[i].query, key), value)
+				rows[i].See(key, value, n)
 			}
 		}
 	}
@@ -112,7 +126,7 @@ func (p *Problem) rows(d family.Data, b, h, lo, hi int) []row {
 }
 
 // add takes one key's score and value in.
-func (x *row) add(score float64, value []float64) {
+func (x *Row) add(score float64, value []float64) {
 	if score > x.max {
 		r := math.Exp(x.max - score)
 		x.max = score
@@ -146,7 +160,8 @@ func dot(x, y []float64) float64 {
 	return s0 + s1 + s2 + s3
 }
 
-func norm(x []float64) float64 { return math.Sqrt(dot(x, x)) }
+// Norm is the length of a vector of a multiple of 4 elements.
+func Norm(x []float64) float64 { return math.Sqrt(dot(x, x)) }
 
 // Parts draws tiles of queries, with the rows of O and LSE they write.
 func (p *Problem) Parts(c space.Config, r *rand.Rand, n int) ([]family.Part, error) {
@@ -155,7 +170,7 @@ func (p *Problem) Parts(c space.Config, r *rand.Rand, n int) ([]family.Part, err
 		return nil, err
 	}
 	var parts []family.Part
-	for _, at := range family.Points(r, n, p.Batch, p.Heads, ceil(p.Seq, cfg.BM)) {
+	for _, at := range family.Points(r, n, p.Batch, p.Heads, family.CeilDiv(p.Seq, cfg.BM)) {
 		b, h, m := at[0], at[1], at[2]
 		lo, hi := m*cfg.BM, min(p.Seq, (m+1)*cfg.BM)
 		if cfg.order == rowByRow {

@@ -83,7 +83,7 @@ func (p *Problem) Default(gpu *target.GPU) (space.Config, error) {
 			continue
 		}
 		last = c
-		if tiles := p.Batch * p.Heads * ceil(p.Seq, want.BM); tiles >= gpu.SMs {
+		if tiles := p.Batch * p.Heads * family.CeilDiv(p.Seq, want.BM); tiles >= gpu.SMs {
 			return c, nil
 		}
 	}
@@ -105,5 +105,3 @@ func (p *Problem) decode(c space.Config) (config, error) {
 	r := c.Read()
 	return config{BM: r.Int("BM"), BN: r.Int("BN"), warps: r.Int("warps"), stages: r.Int("stages"), order: r.Int("order")}, r.Err()
 }
-
-func ceil(a, b int) int { return (a + b - 1) / b }

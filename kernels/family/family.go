@@ -159,20 +159,27 @@ func (f *Family) Problem(flags map[string]string, gpu *target.GPU) (Problem, err
 
 // fits refuses a problem whose arguments exceed the GPU's memory.
 func fits(p Problem, gpu *target.GPU) error {
-	var total float64
-	for _, a := range p.Args() {
-		bytes := float64(a.Elem.MemoryBits()) / 8
-		for _, n := range a.Dims {
-			bytes *= float64(n)
-		}
-		if !a.IsScalar() {
-			total += bytes
-		}
-	}
+	total := Bytes(p.Args())
 	if limit := gpu.MemoryGB * 1e9; limit > 0 && total > limit {
 		return fmt.Errorf("problem of %.4g GB: %s has %.4g GB of memory, want smaller sizes", total/1e9, gpu.Name, gpu.MemoryGB)
 	}
 	return nil
+}
+
+// Bytes is how many bytes the elements of all tensors have, gaps left out.
+func Bytes(args []Arg) float64 {
+	var total float64
+	for _, a := range args {
+		if a.IsScalar() {
+			continue
+		}
+		bytes := float64(a.Elem.MemoryBits()) / 8
+		for _, n := range a.Dims {
+			bytes *= float64(n)
+		}
+		total += bytes
+	}
+	return total
 }
 
 // Env returns the names that every family's constraints may use:

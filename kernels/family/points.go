@@ -36,3 +36,6 @@ func Points(r *rand.Rand, n int, counts ...int) [][]int {
 	}
 	return points
 }
+
+// CeilDiv is a / b rounded up, for a >= 0 and b > 0: how many tiles of b cover a.
+func CeilDiv(a, b int) int { return (a + b - 1) / b }

@@ -135,15 +135,11 @@ func (p *Problem) tile(b *ir.Builder, view, row, col *ir.Value, rows, cols int, 
 	return b.Load(view, []*ir.Value{row, col}, ir.TileOf(p.elem(), rows, cols))
 }
 
-// assume states that rows are contiguous, and where the problem's sizes allow 16-byte
-// accesses everywhere, that the rows' ends and starts are on 16 bytes.
+// assume states what the matrix's argument allows.
 func (p *Problem) assume(b *ir.Builder, v *ir.Value, name string) {
-	b.AssumeStride(v, 1, 1)
 	for _, a := range p.Args() {
-		if granule := 128 / a.Elem.Bits(); a.Name == name && a.Dims[1]%granule == 0 && a.Strides[0]%granule == 0 {
-			b.AssumePointer(v, 16)
-			b.AssumeStrideMultiple(v, 0, int64(granule))
-			b.AssumeDimMultiple(v, 1, int64(granule))
+		if a.Name == name {
+			family.AssumeRows(b, v, a)
 		}
 	}
 }

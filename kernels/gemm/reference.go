@@ -152,7 +152,7 @@ func (p *Problem) Parts(c space.Config, r *rand.Rand, n int) ([]family.Part, err
 		return nil, err
 	}
 	var parts []family.Part
-	for _, at := range family.Points(r, n, ceil(p.M, cfg.BM), ceil(p.N, cfg.BN)) {
+	for _, at := range family.Points(r, n, family.CeilDiv(p.M, cfg.BM), family.CeilDiv(p.N, cfg.BN)) {
 		i, j := at[0], at[1]
 		region := family.Region{Out: "c", Lo: []int{i * cfg.BM, j * cfg.BN}, Hi: []int{min(p.M, (i+1)*cfg.BM), min(p.N, (j+1)*cfg.BN)}}
 		parts = append(parts, family.Part{Tiles: p.steps(cfg, i, j), Regions: []family.Region{region}})

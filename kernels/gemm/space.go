@@ -84,7 +84,7 @@ func (p *Problem) Default(gpu *target.GPU) (space.Config, error) {
 			continue
 		}
 		last = c
-		if ceil(p.M, want.BM)*ceil(p.N, want.BN) >= gpu.SMs {
+		if family.CeilDiv(p.M, want.BM)*family.CeilDiv(p.N, want.BN) >= gpu.SMs {
 			return c, nil
 		}
 	}
@@ -125,5 +125,3 @@ func (p *Problem) decode(c space.Config) (config, error) {
 		stages: r.Int("stages"), group: r.Int("group"), split: r.Int("split"),
 	}, r.Err()
 }
-
-func ceil(a, b int) int { return (a + b - 1) / b }

@@ -143,15 +143,7 @@ func (p *Problem) Work() family.Work {
 		}
 	}
 	w := family.Work{Math: target.F32, FLOPs: each * float64(p.Rows) * float64(p.Cols)}
-	for _, a := range p.Args() {
-		bytes := float64(a.Elem.MemoryBits() / 8)
-		for _, n := range a.Dims {
-			bytes *= float64(n)
-		}
-		if !a.IsScalar() {
-			w.Bytes += bytes
-		}
-	}
+	w.Bytes = family.Bytes(p.Args())
 	return w
 }
 

@@ -77,12 +77,7 @@ func (k *kernel) param(a family.Arg) *ir.Value {
 		return v
 	}
 	v := b.View(a.Name, a.Elem, "R", "N")
-	b.AssumeStride(v, 1, 1)
-	if granule := 128 / a.Elem.Bits(); a.Dims[1]%granule == 0 && a.Strides[0]%granule == 0 {
-		b.AssumePointer(v, 16)
-		b.AssumeStrideMultiple(v, 0, int64(granule))
-		b.AssumeDimMultiple(v, 1, int64(granule))
-	}
+	family.AssumeRows(b, v, a)
 	return v
 }
 

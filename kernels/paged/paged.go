@@ -154,7 +154,7 @@ func (p *Problem) Work() family.Work {
 			}
 		}
 		keys += float64(n - first)
-		entries += float64(ceil(n, p.Page) - first/p.Page)
+		entries += float64(family.CeilDiv(n, p.Page) - first/p.Page)
 	}
 	queries := float64(p.Batch) * float64(p.Query) * float64(p.Heads)
 	d := float64(p.HeadDim)
@@ -194,13 +194,13 @@ func hash(x uint64) uint64 {
 }
 
 // entries is the length of a row of the block table.
-func (p *Problem) entries() int { return ceil(p.Context, p.Page) }
+func (p *Problem) entries() int { return family.CeilDiv(p.Context, p.Page) }
 
 // pages is how many pages the cache has: those in use, and one that is not.
 func (p *Problem) pages() int {
 	n := 1
 	for b := range p.Batch {
-		n += ceil(p.length(b), p.Page)
+		n += family.CeilDiv(p.length(b), p.Page)
 	}
 	return n
 }
@@ -214,7 +214,7 @@ func (p *Problem) table() []int32 {
 	order := rand.New(rand.NewPCG(uint64(p.Batch), uint64(p.Context))).Perm(p.pages())
 	table := make([]int32, 0, p.Batch*p.entries())
 	for b := range p.Batch {
-		used := ceil(p.length(b), p.Page)
+		used := family.CeilDiv(p.length(b), p.Page)
 		for i := range p.entries() {
 			if i < used {
 				table = append(table, int32(order[i]))
@@ -317,5 +317,3 @@ func (p *Problem) tensor(name string, dims ...int) family.Arg {
 	}
 	return family.Arg{Name: name, Elem: p.elem(), Dims: dims, Strides: strides}
 }
-
-func ceil(a, b int) int { return (a + b - 1) / b }

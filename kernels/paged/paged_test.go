@@ -26,7 +26,7 @@ func TestTableAndCache(t *testing.T) {
 			require.Equal(t, float64(n), d["len"].At(b))
 			for i, page := range row {
 				require.Equal(t, float64(page), d["table"].At(b, i))
-				if i >= ceil(n, p.Page) {
+				if i >= family.CeilDiv(n, p.Page) {
 					require.Equal(t, int32(unused), page)
 					continue
 				}

@@ -76,9 +76,9 @@ func (p *Problem) Default(gpu *target.GPU) (space.Config, error) {
 			last = c
 			pieces := 1
 			if want.chunk > 0 {
-				pieces = ceil(p.Context, want.chunk)
+				pieces = family.CeilDiv(p.Context, want.chunk)
 			}
-			if ceil(p.rows(), want.BM)*p.KVHeads*p.Batch*pieces >= 4*gpu.SMs {
+			if family.CeilDiv(p.rows(), want.BM)*p.KVHeads*p.Batch*pieces >= 4*gpu.SMs {
 				break
 			}
 		}

@@ -154,12 +154,7 @@ func (p *Problem) Program(c space.Config) (*ir.Program, error) {
 // matrix adds a row-major matrix, with aligned rows where the length allows.
 func (p *Problem) matrix(b *ir.Builder, name string) *ir.Value {
 	v := b.View(name, p.elem(), "R", "N")
-	b.AssumeStride(v, 1, 1)
-	if granule := 128 / p.elem().Bits(); p.Cols%granule == 0 {
-		b.AssumePointer(v, 16)
-		b.AssumeStrideMultiple(v, 0, int64(granule))
-		b.AssumeDimMultiple(v, 1, int64(granule))
-	}
+	family.AssumeRows(b, v, p.Args()[0]) // x and y are alike
 	return v
 }
 

@@ -173,7 +173,7 @@ func checkable(p family.Problem, plan *codegen.Plan, parts []family.Part) error 
 
 // run compiles the configuration, runs pieces of the problem and compares them.
 func (r *checkReport) run(ctx context.Context, j *job, f *checkFlags, dev bench.Device) error {
-	c, plan, err := j.lower(r.Config)
+	c, plan, err := j.lower(r.Config, codegen.Options{Verify: true})
 	if err != nil {
 		return err
 	}
@@ -284,7 +284,7 @@ type checkRun struct {
 
 // launch runs the parts' points, and reads the outputs back into the data.
 func (v *checkRun) launch(ctx context.Context, c *codegen.Compiled, text string, parts []family.Part) error {
-	plan, err := c.Plan(planArguments(v.args))
+	plan, err := c.Plan(tune.Arguments(v.args))
 	if err != nil {
 		return usage(err)
 	}
@@ -344,29 +344,6 @@ func (v *checkRun) allocate(plan *codegen.Plan) ([]bench.Buffer, error) {
 		memory = append(memory, b)
 	}
 	return memory, nil
-}
-
-// planArguments are a family's arguments as a plan takes them.
-func planArguments(args []family.Arg) []codegen.Argument {
-	wide := func(v []int) []int64 {
-		out := make([]int64, len(v))
-		for i, x := range v {
-			out[i] = int64(x)
-		}
-		return out
-	}
-	var out []codegen.Argument
-	for _, a := range args {
-		switch {
-		case a.IsScalar() && a.Elem.IsFloat():
-			out = append(out, codegen.Argument{Bits: uint64(math.Float32bits(float32(a.Float)))})
-		case a.IsScalar():
-			out = append(out, codegen.Argument{Bits: uint64(a.Int)})
-		default:
-			out = append(out, codegen.Argument{Dims: wide(a.Dims), Strides: wide(a.Strides)})
-		}
-	}
-	return out
 }
 
 // points are the tiles of all parts, each once, by launch step.

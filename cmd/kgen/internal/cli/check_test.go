@@ -67,7 +67,7 @@ func TestCheckIsBounded(t *testing.T) {
 		f := must(kernelFamily(tt.family))
 		j := &job{family: f, gpu: gpu, problem: must(f.Problem(tt.flags, gpu))}
 		config := must(j.config(nil))
-		_, plan, err := j.lower(config)
+		_, plan, err := j.lower(config, codegen.Options{Verify: true})
 		require.NoError(t, err)
 		parts := must(j.problem.Parts(config, rand.New(rand.NewPCG(1, 1)), 4))
 		require.Equal(t, tt.ok, checkable(j.problem, plan, parts) == nil, "%s %v: %v", tt.family, tt.flags, checkable(j.problem, plan, parts))

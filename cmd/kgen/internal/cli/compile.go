@@ -103,7 +103,7 @@ func (a *app) compile(ctx context.Context, j *job, set []string, via string) (*c
 	if err != nil {
 		return nil, nil, err
 	}
-	c, _, err := j.lower(config)
+	c, _, err := j.lower(config, codegen.Options{Verify: true})
 	if err != nil {
 		return nil, nil, err
 	}

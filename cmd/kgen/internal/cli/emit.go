@@ -52,11 +52,12 @@ What stage tile prints can be edited and read back as a file.`,
 			if err != nil {
 				return err
 			}
-			c, _, err := j.lower(config)
+			l := &listing{stage: stage.value, passes: passes, portable: portable}
+			c, _, err := j.lower(config, l.options())
 			if err != nil {
 				return err
 			}
-			text, err := emit(c.Program, j.gpu, stage.value, passes, portable)
+			text, err := l.text(c)
 			if err != nil {
 				return compileError(err)
 			}
@@ -78,7 +79,7 @@ What stage tile prints can be edited and read back as a file.`,
 			if err != nil {
 				return usage(err)
 			}
-			text, err := emit(program, gpu, stage.value, passes, portable)
+			text, err := (&listing{stage: stage.value, passes: passes, portable: portable}).file(program, gpu)
 			if err != nil {
 				return fileError(name, err)
 			}
@@ -133,34 +134,58 @@ func fileError(name string, err error) error {
 	return usage(fmt.Errorf("%s: %w", name, err))
 }
 
-// emit is the program's text at a stage, after those of the passes if asked.
-func emit(p *ir.Program, gpu *target.GPU, stage string, passes, portable bool) (string, error) {
-	if stage == "tile" && !passes {
-		return p.String(), nil
-	}
-	var b strings.Builder
-	o := codegen.Options{Verify: true, Portable: portable}
-	if passes {
-		b.WriteString("// tile program\n" + p.String())
+// listing is a program's text at a stage, after those of the passes if asked.
+type listing struct {
+	stage            string
+	passes, portable bool
+
+	dumps strings.Builder
+}
+
+// options make a compilation write down what the passes do.
+func (l *listing) options() codegen.Options {
+	o := codegen.Options{Verify: true, Portable: l.portable}
+	if l.passes {
 		o.Dump = func(kernel, pass, text string) {
-			b.WriteString("\n// kernel " + kernel + " after " + pass + "\n" + text)
+			l.dumps.WriteString("\n// kernel " + kernel + " after " + pass + "\n" + text)
 		}
 	}
-	c, err := codegen.Compile(p, gpu, o)
+	return o
+}
+
+// file is the text of a file's program, which is compiled unless it is all that is
+// asked for.
+func (l *listing) file(p *ir.Program, gpu *target.GPU) (string, error) {
+	if l.stage == "tile" && !l.passes {
+		return p.String(), nil
+	}
+	c, err := codegen.Compile(p, gpu, l.options())
 	if err != nil {
 		return "", err
 	}
-	if passes && stage == "" {
+	return l.text(c)
+}
+
+// text is the text of what was compiled under the options.
+func (l *listing) text(c *codegen.Compiled) (string, error) {
+	if l.stage == "tile" && !l.passes {
+		return c.Program.String(), nil
+	}
+	var b strings.Builder
+	if l.passes {
+		b.WriteString("// tile program\n" + c.Program.String() + l.dumps.String())
+	}
+	if l.passes && l.stage == "" {
 		return b.String(), nil
 	}
-	text, err := stageText(c, stage)
+	text, err := stageText(c, l.stage)
 	if err != nil {
 		return "", err
 	}
-	if passes {
+	if l.passes {
 		b.WriteByte('\n')
 	}
-	if stage == "" || stage == "cuda" || stage == "ptx" {
+	if l.stage == "" || l.stage == "cuda" || l.stage == "ptx" {
 		for _, k := range c.Kernels {
 			for _, note := range k.Notes {
 				b.WriteString("// " + k.Name + ": " + note + "\n")

@@ -15,6 +15,7 @@ import (
 	"github.com/kgen-dev/kgen/kernels"
 	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/kernels/space"
+	"github.com/kgen-dev/kgen/tune"
 )
 
 // job is what a command that works on one kernel was asked to work on.
@@ -159,16 +160,16 @@ func (j *job) config(set []string) (space.Config, error) {
 
 // lower compiles a configuration and plans it for the problem's sizes, of which
 // the plan refuses those that the kernels cannot compute with.
-func (j *job) lower(c space.Config) (*codegen.Compiled, *codegen.Plan, error) {
+func (j *job) lower(c space.Config, o codegen.Options) (*codegen.Compiled, *codegen.Plan, error) {
 	program, err := j.problem.Program(c)
 	if err != nil {
 		return nil, nil, err
 	}
-	compiled, err := codegen.Compile(program, j.gpu, codegen.Options{Verify: true})
+	compiled, err := codegen.Compile(program, j.gpu, o)
 	if err != nil {
 		return nil, nil, compileError(err)
 	}
-	plan, err := compiled.Plan(planArguments(j.problem.Args()))
+	plan, err := compiled.Plan(tune.Arguments(j.problem.Args()))
 	return compiled, plan, usage(err)
 }
 
@@ -179,7 +180,7 @@ func (j *job) launchable() error {
 	if err != nil {
 		return nil //nolint:nilerr // whether there is one is not asked
 	}
-	_, _, err = j.lower(c)
+	_, _, err = j.lower(c, codegen.Options{Verify: true})
 	if errors.Is(err, codegen.ErrArguments) {
 		return err
 	}

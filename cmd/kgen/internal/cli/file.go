@@ -36,14 +36,19 @@ func writeFile(flag, name string, data []byte) error {
 
 // outputError says the path as the user gave it.
 func outputError(flag, name string, err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		err = path.Err
-	}
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s %s: %w", flag, name, err)
+	return fmt.Errorf("%s %s: %w", flag, name, reason(err))
+}
+
+// reason is an error without the path that a message says already.
+func reason(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
 }
 
 // checkOutput finds out whether a file can be written, before the work whose

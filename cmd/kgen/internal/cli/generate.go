@@ -160,15 +160,6 @@ func (g *generator) openStore() error {
 	return err
 }
 
-// reason is an error without the path that a message says already.
-func reason(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	return err
-}
-
 // familyArgument reads FAMILY[:FLAG=VALUE,...].
 func familyArgument(arg string) (*family.Family, map[string]string, error) {
 	name, rest, has := strings.Cut(arg, ":")
@@ -251,18 +242,9 @@ func fixedOptions(f *family.Family, p family.Problem) string {
 
 // variant compiles a problem's best known configuration.
 func (g *generator) variant(f *family.Family, p family.Problem, gpu *target.GPU) (*gopkg.Variant, error) {
-	config, from, err := g.config(f, p, gpu)
+	config, c, from, err := g.config(f, p, gpu)
 	if err != nil {
 		return nil, err
-	}
-	program, err := p.Program(config)
-	if err != nil {
-		return nil, err
-	}
-	// Code for one architecture alone takes tensor maps, which few bindings can make.
-	c, err := codegen.Compile(program, gpu, codegen.Options{Portable: true})
-	if err != nil {
-		return nil, compileError(fmt.Errorf("%s on %s: %w", f.Name, gpu.ID, err))
 	}
 	text, err := c.PTX()
 	if err != nil {
@@ -276,37 +258,44 @@ func (g *generator) variant(f *family.Family, p family.Problem, gpu *target.GPU)
 }
 
 // config is the best verified configuration that the store has for a problem, or its
-// default.
-func (g *generator) config(f *family.Family, p family.Problem, gpu *target.GPU) (space.Config, string, error) {
-	config, err := p.Default(gpu)
-	if err != nil {
-		return config, "", usage(err)
+// default, compiled. Code for one architecture alone takes tensor maps, which few
+// bindings can make; what was tuned as such is not what goes into packages.
+func (g *generator) config(f *family.Family, p family.Problem, gpu *target.GPU) (config space.Config, c *codegen.Compiled, from string, err error) {
+	if config, err = p.Default(gpu); err != nil {
+		return config, nil, "", usage(err)
 	}
 	best, err := g.tuned(f, p, gpu)
-	if err != nil || best == nil {
-		return config, "default", err
-	}
-	bound, err := p.Space(gpu)
 	if err != nil {
-		return config, "", err
+		return config, nil, "", err
 	}
-	tuned, err := bound.Space().Override(config, strings.Fields(best.Config))
-	if err != nil || bound.Check(tuned) != nil || !portable(p, tuned, gpu) {
-		return config, "default", nil // of another version's space, or of code that is not what is written
+	if best != nil {
+		bound, err := p.Space(gpu)
+		if err != nil {
+			return config, nil, "", err
+		}
+		tuned, err := bound.Space().Override(config, strings.Fields(best.Config))
+		if err == nil && bound.Check(tuned) == nil { // else of another version's space
+			specific, err1 := compileFor(p, tuned, gpu, false)
+			portable, err2 := compileFor(p, tuned, gpu, true)
+			if err1 == nil && err2 == nil && specific.Module.Arch == portable.Module.Arch {
+				return tuned, portable, best.Provenance.String(), nil
+			}
+		}
 	}
-	return tuned, best.Provenance.String(), nil
+	c, err = compileFor(p, config, gpu, true)
+	if err != nil {
+		return config, nil, "", compileError(fmt.Errorf("%s on %s: %w", f.Name, gpu.ID, err))
+	}
+	return config, c, "default", nil
 }
 
-// portable tells whether what tune compiled of a configuration is what goes into
-// packages.
-func portable(p family.Problem, config space.Config, gpu *target.GPU) bool {
+// compileFor compiles a configuration, portable for code that later GPUs run too.
+func compileFor(p family.Problem, config space.Config, gpu *target.GPU, portable bool) (*codegen.Compiled, error) {
 	program, err := p.Program(config)
 	if err != nil {
-		return false
+		return nil, err
 	}
-	x, err1 := codegen.Compile(program, gpu, codegen.Options{})
-	y, err2 := codegen.Compile(program, gpu, codegen.Options{Portable: true})
-	return err1 == nil && err2 == nil && x.Module.Arch == y.Module.Arch
+	return codegen.Compile(program, gpu, codegen.Options{Portable: portable})
 }
 
 // tuned is the fastest verified evaluation of a problem, a measured one before any
