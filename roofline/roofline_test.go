@@ -10,6 +10,7 @@ import (
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/target"
+	_ "github.com/kgen-dev/kgen/internal/fixedseed" // of rapid
 )
 
 func roofs(t *testing.T, name string) Roofs {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	_ "github.com/kgen-dev/kgen/internal/fixedseed" // of rapid
 )
 
 func f32s(all ...float32) []byte {

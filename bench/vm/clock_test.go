@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	_ "github.com/kgen-dev/kgen/internal/fixedseed" // of rapid
 )
 
 // drawClock makes a clock of a few warps.

@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	_ "github.com/kgen-dev/kgen/internal/fixedseed" // of rapid
 )
 
 // The same cases every time, unless -rapid.seed asks for others.

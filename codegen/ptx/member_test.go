@@ -5,6 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	_ "github.com/kgen-dev/kgen/internal/fixedseed" // of rapid
 )
 
 // TestMemberRoundTrip checks that a member prints as it was read.

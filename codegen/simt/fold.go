@@ -364,6 +364,8 @@ func evalInt(op Op, t Type, c [3]int64) (int64, bool) {
 		if t == I32 {
 			return x * y >> 32, true
 		}
+		hi, _ := bits.Mul64(ux, uy)
+		return int64(hi) - x>>63&y - y>>63&x, true
 	case OpMulHiU:
 		if t == I32 {
 			return int64(ux * uy >> 32), true
@@ -379,7 +381,7 @@ func evalInt(op Op, t Type, c [3]int64) (int64, bool) {
 			return x / y, true
 		}
 	case OpRem:
-		if y != 0 && y != -1 {
+		if y != 0 {
 			return x % y, true
 		}
 	case OpDivU:

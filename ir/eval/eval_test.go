@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	_ "github.com/kgen-dev/kgen/internal/fixedseed" // of rapid
 	"github.com/kgen-dev/kgen/ir"
 	"github.com/kgen-dev/kgen/ir/eval"
 )

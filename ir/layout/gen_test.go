@@ -1,27 +1,11 @@
 package layout
 
 import (
-	"flag"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
-
-// Properties are checked on the same draws every time, unless -rapid.seed asks for
-// others.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	for name, value := range map[string]string{"rapid.seed": "1", "rapid.nofailfile": "true"} {
-		if f := flag.Lookup(name); f.Value.String() == f.DefValue {
-			if err := f.Value.Set(value); err != nil {
-				panic(err)
-			}
-		}
-	}
-	os.Exit(m.Run())
-}
 
 // drawShape draws a small shape of the given rank with odd factors now and then.
 func drawShape(t *rapid.T, rank, bits int) []int {

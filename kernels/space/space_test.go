@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	_ "github.com/kgen-dev/kgen/internal/fixedseed" // of rapid
 	"github.com/kgen-dev/kgen/kernels/space"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"

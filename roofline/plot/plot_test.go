@@ -19,6 +19,7 @@ import (
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/target"
+	_ "github.com/kgen-dev/kgen/internal/fixedseed" // of rapid
 	"github.com/kgen-dev/kgen/roofline"
 )
 

@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kgen-dev/kgen/bench"
+	_ "github.com/kgen-dev/kgen/internal/fixedseed" // of rapid
 )
 
 func tempPath(t testing.TB) string { return filepath.Join(t.TempDir(), "state", "tune.db") }
