@@ -37,7 +37,11 @@ func drawProgram(t *rapid.T) *ir.Program {
 	if rapid.Bool().Draw(t, "second") {
 		l := drawKernel(t, "second")
 		p.Kernels = append(p.Kernels, l)
-		p.Workspace = append(p.Workspace, ir.Buffer{Name: "flags", Elem: ir.I32, Dims: []ir.Expr{drawExpr(t, p.Params, 3)}, Zero: true})
+		n := drawExpr(t, p.Params, 3)
+		if n.Op == ir.ExprConst {
+			n.Val = min(n.Val, ir.MaxDim) // a literal size is checked
+		}
+		p.Workspace = append(p.Workspace, ir.Buffer{Name: "flags", Elem: ir.I32, Dims: []ir.Expr{n}, Zero: true})
 	}
 	return p
 }

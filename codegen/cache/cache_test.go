@@ -2,7 +2,6 @@ package cache
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -18,9 +17,6 @@ import (
 
 	_ "github.com/kgen-dev/kgen/internal/fixedseed" // of rapid
 )
-
-// The same cases every time, unless -rapid.seed asks for others.
-func init() { flag.Set("rapid.seed", "1") }
 
 func fresh(t *testing.T) *Cache {
 	t.Helper()

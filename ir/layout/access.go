@@ -121,8 +121,9 @@ type Vector struct {
 	Groups [][]int
 }
 
-// Vector finds the widest accesses of at most maxBytes for a tile of layout l. ok
-// is false where Basis has no answer.
+// Vector finds the widest accesses of at most maxBytes for a tile of layout l, each
+// of registers of one repeat: runs that only an odd repeat count joins are not
+// seen. ok is false where Basis has no answer.
 func (s *Shared) Vector(l *Layout, maxBytes int) (Vector, bool) {
 	p, ok := s.places(l)
 	if !ok {

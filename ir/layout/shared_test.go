@@ -196,7 +196,7 @@ func TestVector(t *testing.T) {
 			}
 		}
 		require.NotContains(t, seen, false)
-		// No wider access exists: some thread's registers lack an aligned run.
+		// No wider access exists: some thread's registers of a repeat lack an aligned run.
 		if v.Bytes < 16 && l.Replicas() == 1 {
 			require.False(t, hasRuns(s, l, 2*v.Bytes), "%v in %v: wider than %d", l, s, v.Bytes)
 		}
@@ -206,14 +206,14 @@ func TestVector(t *testing.T) {
 	}
 }
 
-// hasRuns tells by enumeration whether every thread's elements fall into aligned
-// runs of n bytes.
+// hasRuns tells by enumeration whether every thread's elements of a repeat fall into
+// aligned runs of n bytes.
 func hasRuns(s *Shared, l *Layout, n int) bool {
 	for w := range l.Warps() {
 		for lane := range 32 {
-			bytes := map[int]int{}
+			bytes := map[[2]int]int{}
 			for r := range l.Registers() {
-				bytes[s.Offset(l.Coord(r, lane, w))/n] += s.ElemBytes()
+				bytes[[2]int{r >> l.RegisterBits(), s.Offset(l.Coord(r, lane, w)) / n}] += s.ElemBytes()
 			}
 			for _, have := range bytes {
 				if have != n {
