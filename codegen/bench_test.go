@@ -1,6 +1,7 @@
 package codegen_test
 
 import (
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,8 +28,16 @@ func defaultProgram(tb testing.TB, family, name string) (*ir.Program, *target.GP
 	return prog, gpu
 }
 
-// BenchmarkPTX lowers a tile program to PTX text.
+// BenchmarkPTX lowers a tile program to PTX text, with the heap that kgen starts
+// with (cmd/kgen/main.go) and with Go's own.
 func BenchmarkPTX(b *testing.B) {
+	heap := make([]byte, 64<<20)
+	b.Run("kgen", benchmarkPTX)
+	runtime.KeepAlive(heap)
+	b.Run("library", benchmarkPTX)
+}
+
+func benchmarkPTX(b *testing.B) {
 	for _, family := range []string{"gemm", "flashattn"} {
 		b.Run(family, func(b *testing.B) {
 			prog, gpu := defaultProgram(b, family, "a100")

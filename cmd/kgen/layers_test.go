@@ -72,7 +72,7 @@ func TestLayers(t *testing.T) {
 	for _, tags := range []string{"", "cuda"} {
 		lines := goList(t, "-e", "-tags="+tags, "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...")
 		require.Greater(t, len(lines), 10)
-		require.Contains(t, lines, module+"cmd/kgen "+module+"cmd/kgen/internal/cli os")
+		require.Contains(t, lines, module+"cmd/kgen "+module+"cmd/kgen/internal/cli os runtime")
 		require.Empty(t, violations(lines))
 	}
 }
