@@ -3,10 +3,22 @@ FUZZTIME ?= 10s
 # The packages of this repository that match a word in their tests.
 testing   = $(shell git grep -l $(1) -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
-.PHONY: build toolchain tune test verify-full cross bench lint fmt fuzz-short golden clean help
+.PHONY: build build-cuda test-cuda toolchain tune test verify-full cross bench lint fmt fuzz-short golden clean help
 
 build: ## build bin/kgen
 	go build -trimpath -o bin/kgen ./cmd/kgen
+
+# A header and a linker script of our own stand in for CUDA's: see bench/cuda.
+cuda = CGO_CFLAGS="-O2 -I$(CURDIR)/bench/cuda/include" CGO_LDFLAGS="-L$(CURDIR)/bench/cuda/lib" go
+BIN ?= bin/kgen-cuda
+
+build-cuda: ## build bin/kgen-cuda, which runs kernels on a GPU; as a whole under the GPL
+	$(cuda) build -trimpath -tags cuda -o $(BIN) ./cmd/kgen
+
+test-cuda: ## test the GPU backend on a driver that is a program of the tests
+	$(cuda) vet -tags cuda ./bench/cuda
+	$(cuda) test -tags cuda ./bench/cuda
+	$(cuda) test -tags cuda ./cmd/kgen -run TestScripts/cuda
 
 toolchain: ## unpack NVRTC, ptxas and nvdisasm into .toolchain/
 	.ci/toolchain.sh

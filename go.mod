@@ -3,7 +3,7 @@ module github.com/kgen-dev/kgen
 go 1.26.0
 
 require (
-	github.com/mumax/3 v0.0.0-20261020084628-54efa12420b2 // files for tests, never built
+	github.com/mumax/3 v0.0.0-20261020084628-54efa12420b2 // built with the tag cuda alone; files for tests
 	github.com/stretchr/testify v1.12.1
 	pgregory.net/rapid v1.3.0
 )

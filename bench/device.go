@@ -8,6 +8,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"time"
+
+	"github.com/kgen-dev/kgen/codegen/ptx"
 )
 
 // Device runs PTX: the virtual machine (bench/vm) or a GPU. Its methods are
@@ -16,7 +19,8 @@ type Device interface {
 	// Name says what runs, for people: "virtual machine, sm_90a".
 	Name() string
 
-	// Provenance is where the device's counters and times are from.
+	// Provenance is where the device's reports are from: Counted for counters,
+	// Measured for times. A device has one of the two.
 	Provenance() Provenance
 
 	// Load reads a PTX module. The file's name is for messages only.
@@ -100,6 +104,47 @@ type Kernel struct {
 	ReqCluster [3]uint32 // .reqnctapercluster, zero where not given
 }
 
+// DescribeModule lists the kernels of PTX.
+func DescribeModule(tree *ptx.Module) *Module {
+	m := &Module{}
+	if len(tree.Targets) > 0 {
+		m.Target = tree.Targets[0]
+	}
+	for _, decl := range tree.Decls {
+		if f, ok := decl.(*ptx.Function); ok && f.Kernel && f.Body != nil {
+			m.Kernels = append(m.Kernels, DescribeKernel(f))
+		}
+	}
+	return m
+}
+
+// DescribeKernel is a kernel's interface.
+func DescribeKernel(f *ptx.Function) Kernel {
+	k := Kernel{Name: f.Name}
+	at := int64(0)
+	for _, v := range f.Params {
+		a := v.Alignment()
+		at = (at + a - 1) &^ (a - 1)
+		k.Params = append(k.Params, Param{Name: v.Name, Type: v.Type.String(), Offset: at, Size: v.Size(), Align: a})
+		at += v.Size()
+	}
+	for _, d := range f.Directives {
+		v := [3]uint32{1, 1, 1}
+		for i, n := range d.Values {
+			v[i] = uint32(n)
+		}
+		switch d.Name {
+		case "maxntid":
+			k.MaxThreads = v
+		case "reqntid":
+			k.ReqThreads = v
+		case "reqnctapercluster":
+			k.ReqCluster = v
+		}
+	}
+	return k
+}
+
 // Param is a kernel's parameter: where it lies among the parameters' bytes.
 type Param struct {
 	Name         string
@@ -145,6 +190,7 @@ func F64(v float64) Arg { return U64(math.Float64bits(v)) }
 // Report is what a launch did.
 type Report struct {
 	Faults   []Fault
-	Counters Counters
-	Printed  string // what the kernel printed
+	Counters Counters      // of a device that counts
+	Time     time.Duration // from the launch's start to its end, of a device that measures
+	Printed  string        // what the kernel printed
 }

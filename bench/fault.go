@@ -72,6 +72,9 @@ type KernelError struct {
 }
 
 func (e *KernelError) Error() string {
+	if e.Line == 0 { // a GPU does not say where
+		return fmt.Sprintf("%s: kernel %s: %s", e.File, e.Kernel, e.Message)
+	}
 	return fmt.Sprintf("%s:%d: kernel %s, block %v, thread %v: %s", e.File, e.Line, e.Kernel, e.Block, e.Thread, e.Message)
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/kgen-dev/kgen/bench/numcheck"
 	"github.com/kgen-dev/kgen/codegen/atomicfile"
@@ -32,8 +33,9 @@ type Result struct {
 	Buffers      []BufferResult `json:"buffers"` // one for each buffer with a wanted content
 	Faults       []Fault        `json:"faults"`
 	MissingFault FaultClass     `json:"missing_fault,omitempty"` // that the case names and no one reported
-	Counters     Counters       `json:"counters"`                // over all launches
-	Provenance   Provenance     `json:"provenance"`              // of the counters
+	Counters     *Counters      `json:"counters"`                // over all launches; null of a device that measures
+	TimeUS       float64        `json:"time_us,omitempty"`       // of all launches, of a device that measures
+	Provenance   Provenance     `json:"provenance"`              // of the counters, or of the time
 	Printed      string         `json:"printed,omitempty"`
 	Failure      *KernelError   `json:"failure,omitempty"` // why the kernel ended the last launch itself; then no buffer is compared
 }
@@ -95,6 +97,8 @@ type caseRun struct {
 	module  *Module
 	buffers []Buffer
 	result  Result
+
+	counters Counters
 }
 
 // fits compares launches with the kernels of the module.
@@ -189,7 +193,8 @@ func (r *caseRun) launch() error {
 			return err // which names the kernel
 		}
 		r.result.Faults = append(r.result.Faults, report.Faults...)
-		r.result.Counters.Add(&report.Counters)
+		r.counters.Add(&report.Counters)
+		r.result.TimeUS += float64(report.Time) / float64(time.Microsecond)
 		r.result.Printed += report.Printed
 		if r.result.Failure != nil {
 			break
@@ -293,8 +298,11 @@ func (r *caseRun) finish() *Result {
 	if res.Buffers == nil {
 		res.Buffers = []BufferResult{}
 	}
-	if res.Counters.Tensor == nil {
-		res.Counters.Tensor = []TensorCount{}
+	if res.Provenance == Counted {
+		res.Counters = &r.counters
+	}
+	if r.counters.Tensor == nil {
+		r.counters.Tensor = []TensorCount{}
 	}
 	if res.Faults == nil {
 		res.Faults = []Fault{}

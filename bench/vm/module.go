@@ -74,9 +74,7 @@ func (m *module) load() error {
 	if tree.AddressSize != 64 {
 		return m.errorf(ptx.Pos{}, "address size %d: the virtual machine has 64-bit addresses", tree.AddressSize)
 	}
-	if len(tree.Targets) > 0 {
-		m.info.Target = tree.Targets[0]
-	}
+	m.info = *bench.DescribeModule(tree)
 	for _, decl := range tree.Decls {
 		switch decl := decl.(type) {
 		case *ptx.SourceFile:
@@ -105,7 +103,6 @@ func (m *module) load() error {
 			continue
 		}
 		m.entries[f.Name] = f
-		m.info.Kernels = append(m.info.Kernels, describeKernel(f))
 	}
 	return nil
 }
@@ -290,7 +287,7 @@ func (m *module) decode(ctx context.Context, f *ptx.Function) (*kernel, error) {
 		k.table[m.numbers[g]] = p
 	}
 	k.prog = k.funcs[f]
-	info := describeKernel(f)
+	info := bench.DescribeKernel(f)
 	k.maximum, k.required, k.cluster = info.MaxThreads, info.ReqThreads, info.ReqCluster
 	for _, d := range f.Directives {
 		switch d.Name {
@@ -356,30 +353,4 @@ func (k *kernel) layoutShared(reach []*ptx.Function) error {
 		k.shared[v] = k.dynamic
 	}
 	return nil
-}
-
-// describeKernel is a kernel's interface.
-func describeKernel(f *ptx.Function) bench.Kernel {
-	k := bench.Kernel{Name: f.Name}
-	params, _ := places(f.Params, 0)
-	for _, p := range params {
-		k.Params = append(k.Params, bench.Param{
-			Name: p.v.Name, Type: p.v.Type.String(), Offset: p.offset, Size: p.v.Size(), Align: p.v.Alignment(),
-		})
-	}
-	for _, d := range f.Directives {
-		v := [3]uint32{1, 1, 1}
-		for i, n := range d.Values {
-			v[i] = uint32(n)
-		}
-		switch d.Name {
-		case "maxntid":
-			k.MaxThreads = v
-		case "reqntid":
-			k.ReqThreads = v
-		case "reqnctapercluster":
-			k.ReqCluster = v
-		}
-	}
-	return k
 }

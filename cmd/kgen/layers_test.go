@@ -39,7 +39,7 @@ var layers = map[string][]string{
 	"kernels":            {"ir", "ir/num", "codegen/target", "kernels/..."},
 	"bench":              {"ir/num", "codegen", "codegen/atomicfile", "codegen/ptx", "codegen/target", "bench/numcheck"},
 	"bench/vm":           {"bench", "bench/numcheck", "bench/vm/...", "ir/num", "codegen/ptx", "codegen/target"},
-	"bench/cuda":         {"bench", "bench/cuda/..."},
+	"bench/cuda":         {"bench", "codegen/ptx"},
 	"tune":               {"kernels/...", "codegen/...", "bench", "bench/numcheck", "bench/vm", "roofline/...", "tune/...", "ir/num"},
 	"roofline":           {"codegen/target", "bench", "roofline/..."},
 	"cmd":                {"..."},

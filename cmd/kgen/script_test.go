@@ -14,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/kgen-dev/kgen/bench/cuda"
 	"github.com/kgen-dev/kgen/codegen/cache"
 	"github.com/kgen-dev/kgen/codegen/nvrtc"
 	"github.com/kgen-dev/kgen/codegen/nvrtc/nvrtctest"
@@ -29,8 +30,8 @@ func TestMain(m *testing.M) {
 // TestScripts runs testdata/script: a file a subject, each in a folder of its
 // own with a cache and results of its own. Beside testscript's own commands
 // there are `exits CODE PROGRAM ARGS...` and `json FILE PATH [VALUE]`, and the
-// conditions [nvrtc], [ptxas], [toolkit] (one installed for all) and [full] (all
-// cases, not a sample).
+// conditions [nvrtc], [ptxas], [toolkit] (one installed for all), [cuda] (built
+// with the GPU backend) and [full] (all cases, not a sample).
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("..", "..", "testdata", "script"),
@@ -69,6 +70,9 @@ func condition(name string) (bool, error) {
 	case "toolkit": // a CUDA toolkit where kgen looks for one
 		_, err = os.Stat("/usr/local/cuda")
 		return err == nil, nil
+	case "cuda": // built with the GPU backend
+		_, err := cuda.Find()
+		return !errors.Is(err, cuda.ErrNotBuilt), nil
 	case "full":
 		return os.Getenv("KGEN_FULL") != "", nil
 	default:

@@ -52,7 +52,7 @@ func (a *app) checkFile(ctx context.Context, name, gpuName string, m *machineFla
 	if err := f.tolerance.Validate(); err != nil {
 		return usage(err)
 	}
-	return a.runOn(ctx, gpu, m, &f.extent, func(dev bench.Device) (*bench.Case, error) {
+	return a.runOn(ctx, m.opener(gpu), &f.extent, func(dev bench.Device) (*bench.Case, error) {
 		c := &bench.Case{File: name, PTXFile: name, Tolerance: f.tolerance}
 		if err := f.launch(c, m.seed); err != nil {
 			return nil, usage(err)

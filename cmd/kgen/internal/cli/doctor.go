@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kgen-dev/kgen/bench/cuda"
 	"github.com/kgen-dev/kgen/codegen/cache"
 	"github.com/kgen-dev/kgen/codegen/nvrtc"
 	"github.com/kgen-dev/kgen/tune/store"
@@ -20,6 +21,7 @@ type finding struct {
 	Version string `json:"version,omitempty"`
 	Path    string `json:"path,omitempty"`
 	Problem string `json:"problem,omitempty"`
+	Note    string `json:"note,omitempty"`
 	// Needed says what does not work without it, Remedy how to get it.
 	Needed   string `json:"needed"`
 	Remedy   string `json:"remedy,omitempty"`
@@ -92,7 +94,11 @@ func (f finding) detail() string {
 	if !f.OK {
 		return oneLine(errors.New(f.Problem))
 	}
-	return strings.TrimSpace(f.Version + " " + f.Path)
+	detail := strings.TrimSpace(f.Version + " " + f.Path)
+	if f.Note != "" {
+		detail += "; " + f.Note
+	}
+	return detail
 }
 
 func findNVRTC() finding {
@@ -160,13 +166,20 @@ func findFolder(name, needed, env string, dir func() (string, error)) finding {
 
 func findGPU() finding {
 	f := finding{
-		Name: "NVIDIA driver", Needed: "nothing so far: the virtual machine checks and counts, and times are predicted",
-		Remedy: "go on without: no command runs on a GPU yet",
+		Name: "NVIDIA driver", Needed: "running on a GPU, kgen run --device cuda; the virtual machine checks and counts without",
+		Remedy: "install NVIDIA's driver on a machine with its GPU",
 	}
 	library, release := findDriver()
+	info, err := cuda.Find()
 	switch {
+	case err == nil:
+		f.OK, f.Path, f.Remedy = true, library, ""
+		f.Version = strings.TrimSpace(fmt.Sprintf("%s for CUDA %d.%d, %s", release, info.Driver/1000, info.Driver%1000/10, strings.Join(info.Devices, ", ")))
+	case library != "" && !errors.Is(err, cuda.ErrNotBuilt):
+		f.Problem = err.Error()
 	case library != "":
 		f.OK, f.Path, f.Version, f.Remedy = true, library, release, ""
+		f.Note = err.Error()
 	case release != "":
 		f.Problem = "driver " + release + " is loaded but libcuda.so.1 is not found"
 	default:

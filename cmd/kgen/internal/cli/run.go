@@ -14,76 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kgen-dev/kgen/bench"
-	"github.com/kgen-dev/kgen/bench/vm"
+	"github.com/kgen-dev/kgen/bench/cuda"
 	"github.com/kgen-dev/kgen/codegen/ptx"
-	"github.com/kgen-dev/kgen/codegen/target"
 )
-
-// machineFlags describe a virtual machine.
-type machineFlags struct {
-	seed     uint64
-	schedule choice
-	async    choice
-	approx   choice
-	checks   string
-	maxSteps int64
-}
-
-func newMachineFlags() machineFlags {
-	return machineFlags{
-		schedule: choice{value: "order", words: []string{"order", "random"}},
-		async:    choice{value: "late", words: []string{"late", "early", "random"}},
-		approx:   choice{value: "round", words: []string{"round", "perturb"}},
-	}
-}
-
-func (f *machineFlags) declare(c *cobra.Command) {
-	c.Flags().Uint64Var(&f.seed, "seed", 0, "`N` that all chance follows from (default 0)")
-	choiceFlag(c, &f.schedule, "schedule", "the order of warps, lanes and blocks")
-	choiceFlag(c, &f.async, "async", "when asynchronous copies and tensor operations land")
-	choiceFlag(c, &f.approx, "approx", "what approximate instructions give: the nearest value, or another within PTX's bounds by the seed")
-	c.Flags().Int64Var(&f.maxSteps, "max-steps", vm.DefaultSteps, "`N` warp instructions after which a launch counts as one without an end")
-	c.Flags().StringVar(&f.checks, "checks", "", "`LIST` of faults to look for: all, none, classes, +class or -class (default all but strict-proxy and same-value)")
-	mustComplete(c, "checks", completeChecks)
-}
-
-// completeChecks completes the last word of a list of checks.
-func completeChecks(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	head := prefix[:strings.LastIndexByte(prefix, ',')+1]
-	if last := prefix[len(head):]; strings.HasPrefix(last, "+") || strings.HasPrefix(last, "-") {
-		head += last[:1]
-	}
-	words := []string{head + vm.StrictProxy, head + vm.SameValue}
-	if head == "" {
-		words = append(words, "default", "all", "none")
-	}
-	for _, class := range bench.FaultClasses() {
-		words = append(words, head+string(class))
-	}
-	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-}
-
-// open makes the virtual machine; without a GPU one that fits the PTX.
-func (f *machineFlags) open(gpu *target.GPU) (*vm.Device, error) {
-	opt := vm.Options{GPU: gpu, Seed: f.seed, MaxSteps: f.maxSteps}
-	if f.maxSteps < 1 {
-		return nil, fmt.Errorf("--max-steps %d: want 1 or more", f.maxSteps)
-	}
-	var err error
-	if opt.Schedule, err = vm.ParseSchedule(f.schedule.value); err != nil {
-		return nil, err
-	}
-	if opt.Async, err = vm.ParseAsync(f.async.value); err != nil {
-		return nil, err
-	}
-	if opt.Approx, err = vm.ParseApprox(f.approx.value); err != nil {
-		return nil, err
-	}
-	if opt.Checks, err = vm.ParseChecks(f.checks); err != nil {
-		return nil, fmt.Errorf("--checks: %w", err)
-	}
-	return vm.New(opt)
-}
 
 // runFlags are what kgen run takes beside the case.
 type runFlags struct {
@@ -102,14 +35,18 @@ func (f *extentFlags) declare(c *cobra.Command) {
 }
 
 func (a *app) runCommand() *cobra.Command {
-	f := runFlags{device: choice{value: "vm", words: []string{"vm"}}, vm: newMachineFlags()}
+	f := runFlags{device: devices(), vm: newMachineFlags()}
 	c := &cobra.Command{
 		Use:   "run CASE.json",
-		Short: "Run PTX on the virtual machine and check what it computes",
+		Short: "Run PTX on the virtual machine or a GPU and check what it computes",
 		Long: `Run the PTX of a case, from whichever compiler, on the virtual machine: is the
 answer right, is there a fault, what did it do. A case names a PTX file, a
 kernel, its launch and its arguments with the values wanted; its form stands in
 testdata/ptx/foreign/README.md. Counters are counted, exactly.
+
+With --device cuda it runs on this machine's GPU, if kgen was built with it (make
+build-cuda): then there is a time, measured, and no counters, and of the faults only
+those are seen that end a kernel.
 
 The exit code is 0 when every buffer is right and no fault was reported, 3 when
 not, and 2 for a case that cannot be run as it is. A launch without an end is
@@ -119,7 +56,7 @@ stopped by counting, see --max-steps, and reported as a deadlock.`,
   kgen run case.json --blocks 0,17,3:2:0 --checks +strict-proxy --dump out`,
 		Args:              positional("CASE.json"),
 		ValidArgsFunction: cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveFilterFileExt),
-		RunE:              func(c *cobra.Command, args []string) error { return a.runCase(c.Context(), args[0], &f) },
+		RunE:              func(c *cobra.Command, args []string) error { return a.runCase(c, args[0], &f) },
 	}
 	a.jsonFlag(c)
 	c.Flags().SortFlags = false
@@ -131,30 +68,34 @@ stopped by counting, see --max-steps, and reported as a deadlock.`,
 	return c
 }
 
-func (a *app) runCase(ctx context.Context, file string, f *runFlags) error {
+func (a *app) runCase(cmd *cobra.Command, file string, f *runFlags) error {
 	gpu, err := optionalGPU(f.gpu)
 	if err != nil {
 		return err
 	}
-	return a.runOn(ctx, gpu, &f.vm, &f.extent, func(bench.Device) (*bench.Case, error) {
+	open := f.vm.opener(gpu)
+	if f.device.value == "cuda" {
+		open = func() (bench.Device, error) { return openGPU(cmd) }
+	}
+	return a.runOn(cmd.Context(), open, &f.extent, func(bench.Device) (*bench.Case, error) {
 		c, err := bench.ReadCase(file)
 		return c, usage(err)
 	})
 }
 
-// runOn runs a case on the virtual machine and prints what came of it. The flags
-// are checked before the case is made.
-func (a *app) runOn(ctx context.Context, gpu *target.GPU, m *machineFlags, e *extentFlags, load func(bench.Device) (*bench.Case, error)) error {
+// runOn runs a case on a device and prints what came of it. The flags are checked
+// before the case is made.
+func (a *app) runOn(ctx context.Context, open func() (bench.Device, error), e *extentFlags, load func(bench.Device) (*bench.Case, error)) error {
 	if e.dump != "" {
 		if err := checkFolder("--dump", e.dump, e.dump); err != nil {
 			return err
 		}
 	}
-	dev, err := m.open(gpu)
+	dev, err := open()
 	if err != nil {
-		return usage(err)
+		return err
 	}
-	defer dev.Close()
+	defer dev.Close() //nolint:errcheck // what came of it is known
 	blocks, err := parseBlocks(e.blocks)
 	if err != nil {
 		return usage(err)
@@ -177,16 +118,17 @@ func (a *app) runOn(ctx context.Context, gpu *target.GPU, m *machineFlags, e *ex
 }
 
 // runError classes why a case could not be run: the virtual machine refuses
-// launches for what they ask, so all but the file system's errors are the
-// case's.
+// launches for what they ask, so all but the file system's and the driver's errors
+// are the case's.
 func runError(file string, err error) error {
 	var input *bench.InputError
 	var bug *bench.InternalError
 	var disk *fs.PathError
+	var driver *cuda.Error
 	switch {
 	case errors.As(err, &input):
 		return usage(err)
-	case errors.As(err, &bug), errors.As(err, &disk), errors.Is(err, context.Canceled):
+	case errors.As(err, &bug), errors.As(err, &disk), errors.As(err, &driver), errors.Is(err, context.Canceled):
 		return err
 	}
 	return usage(fmt.Errorf("%s: %w", file, err))
@@ -297,7 +239,11 @@ func (a *app) printRun(r *bench.Result) error {
 	if r.Printed != "" {
 		fmt.Fprintf(a.out, "\nprinted by the kernel:\n%s\n", strings.TrimRight(visible(r.Printed), "\n"))
 	}
-	return a.printCounters(r.Provenance, &r.Counters)
+	if r.Counters == nil {
+		fmt.Fprintf(a.out, "\n%s\n  time  %.1f us of all launches\n", r.Provenance, r.TimeUS)
+		return nil
+	}
+	return a.printCounters(r.Provenance, r.Counters)
 }
 
 func (a *app) printFaults(faults []bench.Fault) {

@@ -1,0 +1,139 @@
+// A driver for tests: memory is the host's, and its kernels are functions of C that it
+// knows by name. It holds its callers to the driver's rules: a context is current on the
+// calling thread, images end in a NUL, much shared memory is asked for first.
+#include <cuda.h>
+#include <stdatomic.h>
+#include <string.h>
+
+// Under the names that a driver exports.
+#define cuCtxCreate cuCtxCreate_v2
+#define cuCtxDestroy cuCtxDestroy_v2
+#define cuMemAlloc cuMemAlloc_v2
+#define cuMemFree cuMemFree_v2
+#define cuMemcpyHtoD cuMemcpyHtoD_v2
+#define cuMemcpyDtoH cuMemcpyDtoH_v2
+#define cuMemsetD8 cuMemsetD8_v2
+#define cuEventDestroy cuEventDestroy_v2
+
+struct CUfunc_st {
+	char name[64];
+	int shared; // bytes allowed
+};
+struct CUevent_st {
+	int polls;
+	CUresult outcome;
+};
+
+static _Thread_local CUcontext current;
+static int context;
+static atomic_int live; // allocations, modules, events
+static CUresult outcome; // of the last kernel
+
+#define WANT_CONTEXT if (!current) return CUDA_ERROR_INVALID_CONTEXT
+
+CUresult cuInit(unsigned flags) { return flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS; }
+CUresult cuDriverGetVersion(int *v) { *v = 13000; return CUDA_SUCCESS; }
+CUresult cuDeviceGetCount(int *n) { *n = 1; return CUDA_SUCCESS; }
+CUresult cuDeviceGet(CUdevice *d, int n) { *d = n; return n ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS; }
+CUresult cuDeviceGetName(char *name, int len, CUdevice d) { strncpy(name, "Test GPU", len); return CUDA_SUCCESS; }
+CUresult cuDeviceGetAttribute(int *v, CUdevice_attribute a, CUdevice d) {
+	*v = a == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN ? 100000 : 1;
+	return CUDA_SUCCESS;
+}
+CUresult cuGetErrorString(CUresult r, const char **text) {
+	*text = r == CUDA_ERROR_ILLEGAL_ADDRESS ? "an illegal memory access was encountered" : "something is wrong";
+	return CUDA_SUCCESS;
+}
+CUresult cuCtxCreate(CUcontext *c, unsigned flags, CUdevice d) { current = *c = (CUcontext)&context; return CUDA_SUCCESS; }
+CUresult cuCtxDestroy(CUcontext c) { current = NULL; return live ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS; }
+
+CUresult cuMemAlloc(CUdeviceptr *p, size_t n) {
+	WANT_CONTEXT;
+	if (n > 1 << 30) return CUDA_ERROR_OUT_OF_MEMORY;
+	*p = (CUdeviceptr)(uintptr_t)aligned_alloc(256, (n + 255) / 256 * 256);
+	live++;
+	return CUDA_SUCCESS;
+}
+CUresult cuMemFree(CUdeviceptr p) { WANT_CONTEXT; free((void *)(uintptr_t)p); live--; return CUDA_SUCCESS; }
+CUresult cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t n) { WANT_CONTEXT; memcpy((void *)(uintptr_t)to, from, n); return CUDA_SUCCESS; }
+CUresult cuMemcpyDtoH(void *to, CUdeviceptr from, size_t n) { WANT_CONTEXT; memcpy(to, (void *)(uintptr_t)from, n); return CUDA_SUCCESS; }
+CUresult cuMemsetD8(CUdeviceptr p, unsigned char v, size_t n) { WANT_CONTEXT; memset((void *)(uintptr_t)p, v, n); return CUDA_SUCCESS; }
+
+CUresult cuModuleLoadDataEx(CUmodule *m, const void *image, unsigned n, CUjit_option *options, void **values) {
+	WANT_CONTEXT;
+	if (strstr(image, "sm_999")) {
+		if (n == 2 && options[0] == CU_JIT_ERROR_LOG_BUFFER && (size_t)values[1] > 20) strcpy(values[0], "no such target\n");
+		return CUDA_ERROR_NO_BINARY_FOR_GPU;
+	}
+	*m = (CUmodule)strdup(image);
+	live++;
+	return CUDA_SUCCESS;
+}
+CUresult cuModuleUnload(CUmodule m) { WANT_CONTEXT; free(m); live--; return CUDA_SUCCESS; }
+CUresult cuModuleGetFunction(CUfunction *f, CUmodule m, const char *name) {
+	static struct CUfunc_st all[16];
+	WANT_CONTEXT;
+	if (!strstr((char *)m, name)) return CUDA_ERROR_NOT_FOUND;
+	for (int i = 0; i < 16; i++) {
+		if (*all[i].name && strcmp(all[i].name, name)) continue;
+		strcpy(all[i].name, name);
+		*f = &all[i];
+		return CUDA_SUCCESS;
+	}
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+CUresult cuFuncGetAttribute(int *v, CUfunction_attribute a, CUfunction f) { WANT_CONTEXT; *v = 1000; return CUDA_SUCCESS; }
+CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute a, int v) {
+	WANT_CONTEXT;
+	if (a != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) return CUDA_ERROR_INVALID_VALUE;
+	f->shared = v;
+	return CUDA_SUCCESS;
+}
+
+static void vecadd(void **p) {
+	float *a = *(float **)p[0], *b = *(float **)p[1], *c = *(float **)p[2];
+	for (int i = 0; i < *(int *)p[3]; i++) c[i] = a[i] + b[i];
+}
+
+// echo(to, u8, u64, u32, map): what it was passed, one after the other.
+static void echo(void **p, const unsigned *cluster) {
+	char *to = *(char **)p[0];
+	memcpy(to, p[1], 1);
+	memcpy(to + 8, p[2], 8);
+	memcpy(to + 16, p[3], 4);
+	memcpy(to + 32, p[4], 128);
+	memcpy(to + 160, cluster, 12);
+}
+
+static CUresult run(CUfunction f, unsigned shared, void **p, const unsigned *cluster) {
+	WANT_CONTEXT;
+	if (shared + 1000 > 49152 && shared > f->shared) return CUDA_ERROR_INVALID_VALUE;
+	outcome = CUDA_SUCCESS;
+	if (!strcmp(f->name, "vecadd")) vecadd(p);
+	else if (!strcmp(f->name, "echo")) echo(p, cluster);
+	else if (!strcmp(f->name, "strays")) outcome = CUDA_ERROR_ILLEGAL_ADDRESS;
+	else if (!strcmp(f->name, "endless")) outcome = CUDA_ERROR_NOT_READY;
+	return CUDA_SUCCESS;
+}
+CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, CUstream s, void **p, void **extra) {
+	if (!(gx && gy && gz && bx && by && bz)) return CUDA_ERROR_INVALID_VALUE;
+	return run(f, shared, p, (unsigned[3]){0, 0, 0});
+}
+CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **p, void **extra) {
+	if (c->numAttrs != 1 || c->attrs->id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) return CUDA_ERROR_INVALID_VALUE;
+	return run(f, c->sharedMemBytes, p, &c->attrs->value.clusterDim.x);
+}
+
+CUresult cuEventCreate(CUevent *e, unsigned flags) { WANT_CONTEXT; *e = calloc(1, sizeof **e); live++; return CUDA_SUCCESS; }
+CUresult cuEventDestroy(CUevent e) { WANT_CONTEXT; free(e); live--; return CUDA_SUCCESS; }
+CUresult cuEventRecord(CUevent e, CUstream s) { WANT_CONTEXT; e->outcome = outcome; return CUDA_SUCCESS; }
+CUresult cuEventQuery(CUevent e) { WANT_CONTEXT; return e->polls++ < 2 ? CUDA_ERROR_NOT_READY : e->outcome; }
+CUresult cuEventElapsedTime(float *ms, CUevent a, CUevent b) { WANT_CONTEXT; *ms = 0.25f; return CUDA_SUCCESS; }
+
+// A map is what it was made of.
+CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address, const cuuint64_t *dims, const cuuint64_t *strides, const cuuint32_t *box, const cuuint32_t *steps, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
+	if ((uintptr_t)map % 64) return CUDA_ERROR_INVALID_VALUE;
+	cuuint64_t made[16] = {type, rank, (uintptr_t)address, dims[0], dims[1], strides[0], box[0], box[1], steps[0], steps[1], interleave, swizzle, fill};
+	memcpy(map, made, sizeof made);
+	return CUDA_SUCCESS;
+}
