@@ -21,6 +21,8 @@ type Counters struct {
 	Tensor       []TensorCount `json:"tensor"` // sorted by kind, shape and types
 
 	Global GlobalTraffic `json:"global"`
+	L2     L2Traffic     `json:"l2"`
+	Bulk   BulkTraffic   `json:"bulk"`
 	Shared SharedTraffic `json:"shared"`
 	Local  AccessCount   `json:"local"` // loads and stores, spills included
 	Const  AccessCount   `json:"const"`
@@ -32,6 +34,31 @@ type Counters struct {
 	Branches    int64 `json:"branches"`     // per warp
 	Divergent   int64 `json:"divergent"`    // branches that split a warp
 	ActiveLanes int64 `json:"active_lanes"` // lanes active, summed over warp instructions
+}
+
+// Efficiency is the share of lanes that were active when a warp instruction
+// ran, 1 where every branch goes one way for all lanes of full warps.
+func (c *Counters) Efficiency() float64 {
+	return share(c.ActiveLanes, lanesPerWarp*c.Instructions.Total().Warp)
+}
+
+const lanesPerWarp = 32
+
+// share is a part of a whole; of nothing it is 1.
+func share(part, whole int64) float64 {
+	if whole == 0 {
+		return 1
+	}
+	return float64(part) / float64(whole)
+}
+
+// MarshalJSON adds what follows from the counts.
+func (c Counters) MarshalJSON() ([]byte, error) {
+	type counts Counters
+	return json.Marshal(struct {
+		counts
+		Efficiency float64 `json:"divergence_efficiency"`
+	}{counts(c), c.Efficiency()})
 }
 
 // Issue counts instructions of one pipe: once for each warp, and once for each
@@ -98,42 +125,6 @@ type TensorCount struct {
 	Operations  int64  `json:"operations"` // 2*m*n*k each
 }
 
-// AccessCount counts accesses of one kind.
-type AccessCount struct {
-	Requests int64 `json:"requests"` // warp instructions, or bulk copies
-	Bytes    int64 `json:"bytes"`    // that the active threads asked for
-	Sectors  int64 `json:"sectors"`  // distinct aligned 32-byte sectors of each request, summed
-}
-
-// GlobalTraffic is global memory's traffic at the level of requests, before
-// any cache.
-type GlobalTraffic struct {
-	Loads   AccessCount `json:"loads"`   // ld, and ldu
-	Stores  AccessCount `json:"stores"`  // st
-	Copies  AccessCount `json:"copies"`  // cp.async, bulk and tensor copies from global memory
-	Writes  AccessCount `json:"writes"`  // bulk and tensor copies and reductions to global memory
-	Atomics AccessCount `json:"atomics"` // atom and red
-}
-
-// SharedCount counts accesses to shared memory. A wavefront is one pass over
-// the 32 banks of 4 bytes; Ideal is what the same bytes need without conflicts.
-type SharedCount struct {
-	Requests   int64 `json:"requests"`
-	Bytes      int64 `json:"bytes"`
-	Wavefronts int64 `json:"wavefronts"`
-	Ideal      int64 `json:"ideal_wavefronts"`
-}
-
-// SharedTraffic is shared memory's traffic.
-type SharedTraffic struct {
-	Loads    SharedCount `json:"loads"`    // ld
-	Stores   SharedCount `json:"stores"`   // st
-	Matrix   SharedCount `json:"matrix"`   // ldmatrix, stmatrix
-	Copies   SharedCount `json:"copies"`   // cp.async into shared memory
-	Atomics  SharedCount `json:"atomics"`  // atom, red
-	Operands SharedCount `json:"operands"` // read by wgmma and tcgen05, bulk copies
-}
-
 // Add adds another launch's counts. Distinct bytes are summed: what both
 // touch counts twice.
 func (c *Counters) Add(d *Counters) {
@@ -146,9 +137,11 @@ func (c *Counters) Add(d *Counters) {
 	}
 	c.addTensor(d.Tensor)
 	c.Global.add(&d.Global)
+	c.L2.add(&d.L2)
+	c.Bulk.add(&d.Bulk)
 	c.Shared.add(&d.Shared)
-	c.Local.add(&d.Local)
-	c.Const.add(&d.Const)
+	c.Local.Add(&d.Local)
+	c.Const.Add(&d.Const)
 	c.Barriers += d.Barriers
 	c.Mbarriers += d.Mbarriers
 	c.Fences += d.Fences
@@ -188,33 +181,3 @@ func compareTensor(a, b TensorCount) int {
 
 // SortTensor puts tensor counts in the order that Counters.Tensor has.
 func SortTensor(all []TensorCount) { slices.SortFunc(all, compareTensor) }
-
-func (a *AccessCount) add(b *AccessCount) {
-	a.Requests += b.Requests
-	a.Bytes += b.Bytes
-	a.Sectors += b.Sectors
-}
-
-func (g *GlobalTraffic) add(h *GlobalTraffic) {
-	g.Loads.add(&h.Loads)
-	g.Stores.add(&h.Stores)
-	g.Copies.add(&h.Copies)
-	g.Writes.add(&h.Writes)
-	g.Atomics.add(&h.Atomics)
-}
-
-func (a *SharedCount) add(b *SharedCount) {
-	a.Requests += b.Requests
-	a.Bytes += b.Bytes
-	a.Wavefronts += b.Wavefronts
-	a.Ideal += b.Ideal
-}
-
-func (s *SharedTraffic) add(t *SharedTraffic) {
-	s.Loads.add(&t.Loads)
-	s.Stores.add(&t.Stores)
-	s.Matrix.add(&t.Matrix)
-	s.Copies.add(&t.Copies)
-	s.Atomics.add(&t.Atomics)
-	s.Operands.add(&t.Operands)
-}

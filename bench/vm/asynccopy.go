@@ -173,8 +173,8 @@ func asyncCopy(w *warp, in *inst) {
 		}
 		c.read[i] = n
 	}
-	w.countShared(&op.dst, &c.dst, size, good, &w.b.counts.shared.Copies)
-	w.count(&c.src, size, reads, &op.src, &w.b.counts.global.Copies)
+	w.countShared(&op.dst, &c.dst, size, good, sharedCopies)
+	w.count(&c.src, 0, size, reads, &op.src, globalCopies)
 	c.lanes = good
 	w.markInFlight(c)
 	if w.b.landsEarly() {

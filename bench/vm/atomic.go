@@ -2,7 +2,6 @@ package vm
 
 import (
 	"encoding/binary"
-	"math"
 	"slices"
 
 	"github.com/kgen-dev/kgen/bench"
@@ -363,12 +362,11 @@ func writeElement(p []byte, size int, v uint64) {
 
 // countAtomic counts an atomic operation.
 func (w *warp) countAtomic(a *atomOp, addr *lanes64, lanes uint32) {
-	c := &w.b.counts
 	n := popcount(lanes)
 	size := a.mem.size * len(a.b)
-	c.atomics += n
+	w.b.counts.atomics += n
 	if a.mem.space != ptx.SpaceShared {
-		w.count(addr, size, lanes, a.mem, &c.global.Atomics)
+		w.count(addr, 0, size, lanes, a.mem, globalAtomics)
 		return
 	}
 	// Operations on one bank go one after the other, also those on one word.
@@ -379,11 +377,8 @@ func (w *warp) countAtomic(a *atomOp, addr *lanes64, lanes uint32) {
 		banks[k]++
 		most = max(most, banks[k])
 	}
-	s := &c.shared.Atomics
-	s.Requests++
-	s.Bytes += n * int64(size)
-	s.Wavefronts += most
-	s.Ideal += int64(math.Ceil(float64(n) * float64(size) / 128))
+	bytes := n * int64(size)
+	w.b.requested(a.mem.id, sharedAtomics, bytes, most, (bytes+bankBytes-1)/bankBytes)
 }
 
 // fence is membar and fence.

@@ -38,6 +38,8 @@ type block struct {
 	faults     faultList
 	tallies    map[*program]*tally
 	counts     counts
+	traffic    traffics
+	trace      lineTrace
 	race       *raceState
 	undef      *sharedUndefined
 	origins    []origin

@@ -1,8 +1,6 @@
 package vm
 
 import (
-	"math"
-
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/ptx"
 )
@@ -386,26 +384,38 @@ func (b *block) outlived(c *bulkCopy) {
 
 // countBulk counts a copy's traffic.
 func (b *block) countBulk(c *bulkCopy) {
-	n := &b.counts.global.Writes
-	if c.op.told {
-		n = &b.counts.global.Copies
+	waves := (c.bytes + bankBytes - 1) / bankBytes
+	b.requested(c.op.shared.id, sharedOperands, c.bytes, waves, waves)
+	switch n := &b.counts.bulk; {
+	case c.op.reduce != nil:
+		n.Reduces += c.bytes
+	case c.op.told:
+		n.Loads += c.bytes
+	default:
+		n.Stores += c.bytes
 	}
-	if c.op.global != nil {
-		n.Requests++
+	if c.op.global == nil {
+		return
 	}
+	kind := globalCopies
+	if !c.op.told {
+		kind = globalWrites
+	}
+	var bytes, sectors int64
 	for _, r := range c.rows {
-		if r.n > 0 {
-			n.Bytes += int64(r.n)
-			n.Sectors += int64((r.global+uint64(r.n)-1)>>5 - r.global>>5 + 1)
+		if r.n == 0 {
+			continue
 		}
+		bytes += int64(r.n)
+		sectors += int64((r.global+uint64(r.n)-1)>>5 - r.global>>5 + 1)
+		b.trace.newRequest()
+		b.reach(r.global, uint64(r.n), kind)
 	}
-	s := &b.counts.shared.Operands
-	s.Requests++
-	s.Bytes += c.bytes
-	waves := int64(math.Ceil(float64(c.bytes) / 128))
-	s.Wavefronts += waves
-	s.Ideal += waves
+	b.requested(c.op.global.id, kind, bytes, sectors, 0)
 }
+
+// bankBytes is what the banks of shared memory move in a wavefront.
+const bankBytes = 128
 
 // globalPieces calls f for the pieces of a range of global memory, as the block
 // sees it, to read or to write: where watched, for the part in each page. It

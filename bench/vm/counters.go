@@ -7,12 +7,11 @@ import (
 	"github.com/kgen-dev/kgen/codegen/ptx"
 )
 
-// counts is what blocks count as they run, beside their instructions.
+// counts is what blocks count as they run, beside their instructions and what
+// those do to memory.
 type counts struct {
 	blocks, warps, threads int64
-	global                 bench.GlobalTraffic
-	shared                 bench.SharedTraffic
-	local, constant        bench.AccessCount
+	bulk                   bench.BulkTraffic
 	mbarriers, atomics     int64
 	divergent              int64
 }
@@ -21,32 +20,9 @@ func (c *counts) add(o *counts) {
 	c.blocks += o.blocks
 	c.warps += o.warps
 	c.threads += o.threads
-	for _, p := range [][2]*bench.AccessCount{
-		{&c.global.Loads, &o.global.Loads},
-		{&c.global.Stores, &o.global.Stores},
-		{&c.global.Copies, &o.global.Copies},
-		{&c.global.Writes, &o.global.Writes},
-		{&c.global.Atomics, &o.global.Atomics},
-		{&c.local, &o.local},
-		{&c.constant, &o.constant},
-	} {
-		p[0].Requests += p[1].Requests
-		p[0].Bytes += p[1].Bytes
-		p[0].Sectors += p[1].Sectors
-	}
-	for _, p := range [][2]*bench.SharedCount{
-		{&c.shared.Loads, &o.shared.Loads},
-		{&c.shared.Stores, &o.shared.Stores},
-		{&c.shared.Matrix, &o.shared.Matrix},
-		{&c.shared.Copies, &o.shared.Copies},
-		{&c.shared.Atomics, &o.shared.Atomics},
-		{&c.shared.Operands, &o.shared.Operands},
-	} {
-		p[0].Requests += p[1].Requests
-		p[0].Bytes += p[1].Bytes
-		p[0].Wavefronts += p[1].Wavefronts
-		p[0].Ideal += p[1].Ideal
-	}
+	c.bulk.Loads += o.bulk.Loads
+	c.bulk.Stores += o.bulk.Stores
+	c.bulk.Reduces += o.bulk.Reduces
 	c.mbarriers += o.mbarriers
 	c.atomics += o.atomics
 	c.divergent += o.divergent
@@ -56,12 +32,16 @@ func (c *counts) add(o *counts) {
 type counting struct {
 	counts  counts
 	tallies map[*program]*tally
+	traffic traffics
 }
 
-func (c *counting) init() { c.tallies = map[*program]*tally{} }
+func (c *counting) init(k *kernel) {
+	c.tallies, c.traffic = map[*program]*tally{}, make(traffics, k.memOps)
+}
 
 func (c *counting) merge(w *worker) {
 	c.counts.add(&w.counts)
+	c.traffic.add(w.traffic)
 	for p, t := range w.tallies {
 		mine := c.tallies[p]
 		if mine == nil {
@@ -79,9 +59,13 @@ func (c *counting) merge(w *worker) {
 func (c *counting) result() bench.Counters {
 	n := &c.counts
 	out := bench.Counters{
-		Blocks: n.blocks, Warps: n.warps, Threads: n.threads,
-		Global: n.global, Shared: n.shared, Local: n.local, Const: n.constant,
+		Blocks: n.blocks, Warps: n.warps, Threads: n.threads, Bulk: n.bulk,
 		Mbarriers: n.mbarriers, Atomics: n.atomics, Divergent: n.divergent,
+	}
+	for i := range c.traffic {
+		for j := range c.traffic[i] {
+			c.traffic[i][j].addTo(&out)
+		}
 	}
 	tensor := map[bench.TensorCount]int64{}
 	for p, t := range c.tallies {

@@ -148,6 +148,7 @@ func (d *decoder) vector() int {
 func (d *decoder) newMem(space ptx.Space) *memOp {
 	m := &memOp{space: space, id: int32(d.kern.memOps), cluster: space == ptx.SpaceShared && slices.Contains(d.words, "shared::cluster")}
 	d.kern.memOps++
+	d.kern.memAt = append(d.kern.memAt, site{d.mod, d.src})
 	return m
 }
 

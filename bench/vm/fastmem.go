@@ -70,7 +70,7 @@ func loadSharedWords(w *warp, in *inst) {
 		loadShared[uint32](w, in)
 		return
 	}
-	w.countSharedWords(m, &off, &w.b.counts.shared.Loads)
+	w.countSharedWords(m, &off, sharedLoads)
 	if r := w.b.race; r != nil && !r.off {
 		r.readWords(w, in, &off)
 	}
@@ -132,7 +132,7 @@ func storeSharedWords(w *warp, in *inst) {
 		storeShared[uint32](w, in)
 		return
 	}
-	w.countSharedWords(m, &off, &w.b.counts.shared.Stores)
+	w.countSharedWords(m, &off, sharedStores)
 	mem := unsafe.Pointer(unsafe.SliceData(w.b.shared))
 	for j := range m.data {
 		s := &w.r[m.data[j].slot]
@@ -187,11 +187,11 @@ func loadGlobalWords(w *warp, in *inst) {
 		loadGlobal[uint32](w, in)
 		return
 	}
-	c := &w.b.counts.global.Loads
+	kind := globalLoads
 	if m.space == ptx.SpaceConst {
-		c = &w.b.counts.constant
+		kind = constLoads
 	}
-	w.count(&off, 4*len(m.data), allLanes, m, c)
+	w.count(&off, al.addr, 4*len(m.data), allLanes, m, kind)
 	mem := unsafe.Pointer(unsafe.SliceData(al.data))
 	for j := range m.data {
 		d := &w.r[m.data[j].slot]
@@ -210,7 +210,7 @@ func storeGlobalWords(w *warp, in *inst) {
 		storeGlobal[uint32](w, in)
 		return
 	}
-	w.count(&off, 4*len(m.data), allLanes, m, &w.b.counts.global.Stores)
+	w.count(&off, al.addr, 4*len(m.data), allLanes, m, globalStores)
 	mem := unsafe.Pointer(unsafe.SliceData(al.data))
 	for j := range m.data {
 		s := &w.r[m.data[j].slot]

@@ -34,6 +34,8 @@ func (wk *worker) collect(b *block) {
 	}
 	wk.counts.add(&b.counts)
 	b.counts = counts{}
+	wk.traffic.add(b.traffic)
+	clear(b.traffic)
 	if len(wk.free) < 2 {
 		wk.free = append(wk.free, b)
 	}
@@ -43,6 +45,7 @@ func (wk *worker) collect(b *block) {
 func (l *launch) build() *block {
 	b := &block{l: l, tallies: map[*program]*tally{}, sharedBase: uint32(l.mod.sharedBase())}
 	b.shared = make([]byte, int64(l.ctas)*l.sharedStride())
+	b.traffic = make(traffics, l.kern.memOps)
 	for rank := range l.ctas {
 		c := &cta{b: b, rank: rank, low: uint64(int64(rank) * l.sharedStride()), window: uint64(rank)<<rankShift + uint64(b.sharedBase)}
 		b.ctas = append(b.ctas, c)
@@ -99,6 +102,7 @@ func (b *block) start(order int64) {
 	b.turn, b.polled, b.idle, b.ended, b.steps = false, false, 0, 0, l.startSteps()
 	b.barren, b.barrenAt = 0, 0
 	b.printed.Reset()
+	b.trace = lineTrace{limit: int(maxTrace / l.l2.size)}
 	b.was, b.refused = stuckState{}, false
 	clear(b.mbarriers)
 	b.clocks, b.freeClocks, b.timedOut, b.flight, b.reducing = 0, b.freeClocks[:0], false, nil, 0

@@ -68,6 +68,7 @@ type launch struct {
 	faults   faultList
 	printed  string
 	counters counting
+	l2       *l2Run
 	err      error
 }
 
@@ -215,10 +216,12 @@ func (l *launch) run(ctx context.Context) (*bench.Report, error) {
 	l.version = 1
 	workers := int(max(min(int64(l.dev.opt.Workers), l.total, maxBlockBytes/l.blockBytes()), 1))
 	l.most = int(max(min(2*int64(workers), maxBlockBytes/l.blockBytes()), 1))
-	for n := min(int64(l.residency()), l.total); l.next < n; {
+	resident := min(int64(l.residency()), l.total)
+	for l.next < resident {
 		l.admit()
 	}
-	l.counters.init()
+	l.counters.init(l.kern)
+	l.l2 = newL2Run(&l.dev.l2, l.mod.gpu.L2Bytes(), resident, l.total)
 	l.across.init()
 	l.originals = map[uint64]*[shadowSize]byte{}
 	stop := context.AfterFunc(ctx, func() {
@@ -250,7 +253,10 @@ func (l *launch) run(ctx context.Context) (*bench.Report, error) {
 		return nil, err
 	}
 	l.settleGlobal()
-	return &bench.Report{Faults: l.faults.list, Counters: l.counters.result(), Printed: l.printed}, l.err
+	c := l.counters.result()
+	c.L2 = l.l2.traffic()
+	c.Global.UniqueRead, c.Global.UniqueWritten = l.dev.mem.takeTouched()
+	return &bench.Report{Faults: l.faults.list, Counters: c, Printed: l.printed}, l.err
 }
 
 // maxBlockBytes is about how much memory all the blocks that run may take.
@@ -349,6 +355,7 @@ func (l *launch) give(b *block, why outcome) {
 	case blockDone:
 		faults := b.faults
 		r.state, r.faults, r.printed, r.steps, r.b = isDone, &faults, b.printed.String(), b.steps, nil
+		l.l2.done(b.order, &b.trace)
 		l.live--
 		l.retire()
 	case blockTurn:
@@ -521,10 +528,11 @@ type worker struct {
 	tallies map[*program]*tally
 	free    []*block
 	counts  counts
+	traffic traffics
 }
 
 func newWorker(l *launch) *worker {
-	return &worker{l: l, tallies: map[*program]*tally{}}
+	return &worker{l: l, tallies: map[*program]*tally{}, traffic: make(traffics, l.kern.memOps)}
 }
 
 func (wk *worker) loop() {

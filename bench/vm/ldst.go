@@ -240,7 +240,7 @@ func loadSharedAt[T word](w *warp, in *inst, addr *lanes64) {
 	step := uint64(unsafe.Sizeof(zero))
 	size := m.bytes()
 	good := w.sharedOffsets(in, addr, size)
-	w.countShared(m, addr, size, good, &w.b.counts.shared.Loads)
+	w.countShared(m, addr, size, good, sharedLoads)
 	mem := w.b.shared
 	if r := w.b.race; r != nil {
 		r.sharedAccess(w, in, m, addr, size, good, false, 0)
@@ -280,7 +280,7 @@ func storeSharedAt[T word](w *warp, in *inst, addr *lanes64) {
 	step := uint64(unsafe.Sizeof(zero))
 	size := m.bytes()
 	good := w.sharedOffsets(in, addr, size)
-	w.countShared(m, addr, size, good, &w.b.counts.shared.Stores)
+	w.countShared(m, addr, size, good, sharedStores)
 	mem := w.b.shared
 	if u := w.b.undef; u != nil {
 		storedTo(u, addr, size, good)
@@ -342,9 +342,9 @@ func loadGlobalAt[T word](w *warp, in *inst, addr *lanes64) {
 	size := m.bytes()
 	good := w.aligned(in, addr, size, "global")
 	if m.space == ptx.SpaceConst {
-		w.count(addr, size, good, m, &w.b.counts.constant)
+		w.count(addr, 0, size, good, m, constLoads)
 	} else {
-		w.count(addr, size, good, m, &w.b.counts.global.Loads)
+		w.count(addr, 0, size, good, m, globalLoads)
 	}
 	if w.b.race != nil {
 		w.zero(m, w.mask&^good)
@@ -389,7 +389,7 @@ func storeGlobalAt[T word](w *warp, in *inst, addr *lanes64) {
 	step := uint64(unsafe.Sizeof(zero))
 	size := m.bytes()
 	good := w.aligned(in, addr, size, "global")
-	w.count(addr, size, good, m, &w.b.counts.global.Stores)
+	w.count(addr, 0, size, good, m, globalStores)
 	if w.b.race != nil {
 		storePaged[T](w, in, addr, good)
 		return
@@ -448,7 +448,7 @@ func loadLocalAt[T word](w *warp, in *inst, addr *lanes64) {
 	var zero T
 	step := int(unsafe.Sizeof(zero))
 	size := m.bytes()
-	w.countLocal(size)
+	w.countLocal(m, size)
 	for l := w.mask; l != 0; l &= l - 1 {
 		i := firstLane(l)
 		p := w.localBytes(in, i, addr[i], size)
@@ -476,7 +476,7 @@ func storeLocalAt[T word](w *warp, in *inst, addr *lanes64) {
 	var zero T
 	step := int(unsafe.Sizeof(zero))
 	size := m.bytes()
-	w.countLocal(size)
+	w.countLocal(m, size)
 	for l := w.mask; l != 0; l &= l - 1 {
 		i := firstLane(l)
 		p := w.localBytes(in, i, addr[i], size)

@@ -120,7 +120,7 @@ func ldmatrix(w *warp, in *inst) {
 	}
 	var off lanes64
 	ok := w.rows(in, &off)
-	w.countShared(in.mem, &off, 16, ok, &w.b.counts.shared.Matrix)
+	w.countShared(in.mem, &off, 16, ok, sharedMatrix)
 	mem := w.b.shared
 	if r := w.b.race; r != nil {
 		r.sharedAccess(w, in, in.mem, &off, 16, ok, false, 0)
@@ -196,7 +196,7 @@ func stmatrix(w *warp, in *inst) {
 	}
 	var off lanes64
 	ok := w.rows(in, &off)
-	w.countShared(in.mem, &off, 16, ok, &w.b.counts.shared.Matrix)
+	w.countShared(in.mem, &off, 16, ok, sharedMatrix)
 	if u := w.b.undef; u != nil {
 		storedTo(u, &off, 16, ok)
 	}

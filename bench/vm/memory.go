@@ -35,6 +35,8 @@ type allocation struct {
 	undef []uint64 // a bit for each byte that was never written; nil where all were
 	left  int64    // such bytes
 
+	read, written touched // by the launch that runs
+
 	name     string // of a module's variable
 	module   bool   // belongs to a module
 	constant bool
@@ -91,6 +93,15 @@ func (m *memory) find(addr uint64) *allocation {
 		return nil
 	}
 	return m.pages[page]
+}
+
+// takeTouched is how many bytes the launch read and wrote, each once.
+func (m *memory) takeTouched() (read, written int64) {
+	for _, a := range m.allocs {
+		read += a.read.take()
+		written += a.written.take()
+	}
+	return read, written
 }
 
 // describe says where an address lies, for a report.

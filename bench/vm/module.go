@@ -42,6 +42,7 @@ type kernel struct {
 	static  int64                   // bytes of shared memory
 	dynamic int64                   // where dynamic shared memory begins
 	memOps  int                     // instructions that touch memory, numbered from 0
+	memAt   []site                  // where those are
 	maximum [3]uint32
 
 	// log2 of the smallest access to each memory, at most of 4 bytes: how fine

@@ -90,6 +90,12 @@ func (l *faultList) has(class bench.FaultClass) bool {
 	return false
 }
 
+// site is a place in a module's text.
+type site struct {
+	mod *module
+	in  *ptx.Instruction
+}
+
 // site describes a thread at an instruction.
 func (b *block) site(warp, lane int, in *ptx.Instruction) bench.Site {
 	var s bench.Site

@@ -83,6 +83,7 @@ func ParseAsync(s string) (Async, error) {
 type Device struct {
 	opt      Options
 	mem      memory
+	l2       l2Cache
 	modules  map[int]*module
 	nextID   int
 	classBit map[bench.FaultClass]checkBits

@@ -41,6 +41,7 @@ type wgmmaOp struct {
 	scaleD         int32 // slot of the predicate
 	keep           bool
 	descA, descB   int32
+	id             int32 // among the memory instructions
 }
 
 // wgmmaFlight is an instruction that was issued and has not landed.
@@ -103,7 +104,7 @@ func (d *decoder) aligned() {
 
 func (d *decoder) wgmmaIssue() {
 	d.aligned()
-	op := &wgmmaOp{keep: true}
+	op := &wgmmaOp{keep: true, id: d.newMem(ptx.SpaceShared).id}
 	shape := ""
 	for i, w := range d.words {
 		var m, n, k int

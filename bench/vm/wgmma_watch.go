@@ -39,15 +39,12 @@ func (w *warp) footprint(f *wgmmaFlight) []span {
 // accumulators are not to be touched.
 func (w *warp) watchWgmma(f *wgmmaFlight) {
 	op := f.in.wg
-	c := &w.b.counts.shared.Operands
 	bytes := int64(op.n * op.k * heldBits(op.bt) / 8 / 4) // a warp's share of B
 	if !op.aRegs {
 		bytes += int64(tileM * op.k * heldBits(op.at) / 8)
 	}
-	c.Requests++
-	c.Bytes += bytes
-	c.Wavefronts += (bytes + 127) / 128
-	c.Ideal += (bytes + 127) / 128
+	waves := (bytes + bankBytes - 1) / bankBytes
+	w.b.requested(op.id, sharedOperands, bytes, waves, waves)
 	if r := w.b.race; r != nil && !r.off {
 		in := f.in
 		at := side{w: w, in: in, space: ptx.SpaceShared, id: r.newEvent(w, w.source(in), eventAsync, 0, allLanes)}

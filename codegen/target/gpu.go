@@ -103,6 +103,9 @@ func (g *GPU) HBM() Figure {
 // SMs and clock.
 func (g *GPU) L2() Figure { return g.l2 }
 
+// L2Bytes returns the size of L2 in bytes.
+func (g *GPU) L2Bytes() int64 { return int64(g.L2MiB * (1 << 20)) }
+
 // SharedBandwidth returns the bandwidth of shared memory of all SMs in GB/s.
 func (g *GPU) SharedBandwidth() float64 {
 	return float64(g.SMs) * g.Pipes().SharedBytes * g.Clock() / 1e3

@@ -299,8 +299,17 @@ func (a *app) printCounters(from bench.Provenance, c *bench.Counters) error {
 		{"local memory", c.Local},
 	} {
 		if t.n.Requests > 0 {
-			fmt.Fprintf(w, "  %s\t%d requests, %d bytes, %d sectors\n", t.name, t.n.Requests, t.n.Bytes, t.n.Sectors)
+			fmt.Fprintf(w, "  %s\t%d requests, %d bytes, %d sectors (%.4g each)\n", t.name, t.n.Requests, t.n.Bytes, t.n.Sectors, t.n.PerRequest())
 		}
+	}
+	if g := &c.Global; g.UniqueRead+g.UniqueWritten > 0 {
+		fmt.Fprintf(w, "  unique bytes\t%d read, %d written\n", g.UniqueRead, g.UniqueWritten)
+	}
+	if l := &c.L2; l.Reads+l.Writes > 0 {
+		fmt.Fprintf(w, "  L2\t%d sectors read, %d written, %.1f %% hits, %d bytes from and to memory\n", l.Reads, l.Writes, 100*l.HitRate(), l.MemoryBytes())
+	}
+	if k := &c.Bulk; *k != (bench.BulkTraffic{}) {
+		fmt.Fprintf(w, "  bulk copies\t%d bytes loaded, %d stored, %d reduced\n", k.Loads, k.Stores, k.Reduces)
 	}
 	s := &c.Shared
 	for _, t := range []struct {
@@ -333,5 +342,6 @@ func (a *app) printCounters(from bench.Provenance, c *bench.Counters) error {
 			fmt.Fprintf(w, "  %s\t%d\n", t.name, t.n)
 		}
 	}
+	fmt.Fprintf(w, "  active lanes\t%.1f %%\n", 100*c.Efficiency())
 	return w.Flush()
 }
