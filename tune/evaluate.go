@@ -10,6 +10,8 @@ import (
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen"
+	"github.com/kgen-dev/kgen/codegen/cubin"
+	"github.com/kgen-dev/kgen/codegen/nvrtc"
 	"github.com/kgen-dev/kgen/kernels/space"
 	"github.com/kgen-dev/kgen/roofline"
 	"github.com/kgen-dev/kgen/tune/model"
@@ -32,6 +34,12 @@ type finding struct {
 
 	fault   string        // why it is not verified, once it was checked
 	outcome store.Outcome // of a check that found it wrong; else empty
+}
+
+// outrank compares timed evaluations, the better one first: the faster, but any before
+// one that spills, as no model of ours knows what that costs.
+func outrank(a, b *store.Evaluation) int {
+	return cmp.Or(min(a.SpillBytes, 1)-min(b.SpillBytes, 1), cmp.Compare(a.TimeUS, b.TimeUS))
 }
 
 // evaluate compiles the chosen candidates, prunes, predicts and records; candidates
@@ -68,7 +76,7 @@ func (s *session) evaluate(ctx context.Context, ranked []candidate) ([]finding, 
 	}
 	s.keepPrinted(ranked, printed)
 	slices.SortStableFunc(found, func(a, b finding) int {
-		return cmp.Or(cmp.Compare(a.eval.TimeUS, b.eval.TimeUS), cmp.Compare(a.index, b.index))
+		return cmp.Or(outrank(&a.eval, &b.eval), cmp.Compare(a.index, b.index))
 	})
 	return found, nil
 }
@@ -98,9 +106,9 @@ func (s *session) one(ctx context.Context, c *candidate) (f *finding, counts boo
 				s.result.Dropped.Unfit++
 			}
 		}
-		if f != nil && f.outcome == "" && (p.Best == nil || e.TimeUS < p.Best.TimeUS) {
+		if f != nil && f.outcome == "" && (s.leader == nil || outrank(&e, s.leader) < 0) {
 			best := s.best(f)
-			p.Best = &best
+			p.Best, s.leader = &best, &e
 		}
 	})
 	return f, e.Cubin != "" || f != nil && !s.builder.compiles(), nil
@@ -198,18 +206,21 @@ func (s *session) fresh(ctx context.Context, c space.Config, p *program, src sou
 	case err != nil:
 		return e, fmt.Errorf("configuration %q: %w", c, err)
 	}
-	taken, err := s.resources(&e, p, b)
+	if why := nvrtc.Serialised(b.Log); why != "" {
+		return dropped(e, store.Compile, errors.New(why)), nil
+	}
+	kernels, err := s.resources(&e, p, b)
 	if err != nil {
 		return e, fmt.Errorf("configuration %q: %w", c, err)
 	}
-	prediction, err := model.Predict(s.GPU, p.compiled, p.plan, s.inputs, taken)
+	prediction, err := model.Predict(s.GPU, p.compiled, p.plan, s.inputs, taken(kernels))
 	if errors.Is(err, codegen.ErrResources) {
 		return dropped(e, store.Resources, err), nil
 	}
 	if err != nil {
 		return e, fmt.Errorf("configuration %q: %w", c, err)
 	}
-	s.describe(&e, prediction, taken)
+	s.describe(&e, prediction, kernels)
 	if e.SpillBytes > MostSpill {
 		return dropped(e, store.Resources, fmt.Errorf("%d bytes of spills a thread: want at most %d", e.SpillBytes, MostSpill)), nil
 	}
@@ -235,7 +246,7 @@ func (s *session) build(ctx context.Context, p *program, src source) (*built, er
 }
 
 // resources reads what the compiler gave each kernel; nil where there is none.
-func (s *session) resources(e *store.Evaluation, p *program, b *built) (map[string]model.Resources, error) {
+func (s *session) resources(e *store.Evaluation, p *program, b *built) (map[string]cubin.Kernel, error) {
 	if len(b.Cubin) == 0 {
 		return nil, nil
 	}
@@ -244,19 +255,25 @@ func (s *session) resources(e *store.Evaluation, p *program, b *built) (map[stri
 	if err != nil {
 		return nil, err
 	}
-	taken := map[string]model.Resources{}
 	for _, k := range p.compiled.Kernels {
-		c, ok := kernels[k.Name]
-		if !ok {
+		if _, ok := kernels[k.Name]; !ok {
 			return nil, fmt.Errorf("the cubin has no kernel %s", k.Name)
 		}
-		taken[k.Name] = model.Resources{Registers: c.Registers, Shared: c.SharedBytes, Spill: c.SpillStoreBytes + c.SpillLoadBytes}
 	}
-	return taken, nil
+	return kernels, nil
+}
+
+// taken is what the model asks of compiled kernels.
+func taken(kernels map[string]cubin.Kernel) map[string]model.Resources {
+	out := map[string]model.Resources{}
+	for name, k := range kernels {
+		out[name] = model.Resources{Registers: k.Registers, Shared: k.SharedBytes, Spill: k.SpillStoreBytes + k.SpillLoadBytes}
+	}
+	return out
 }
 
 // describe notes the resources of the program's longest step.
-func (s *session) describe(e *store.Evaluation, p *model.Prediction, taken map[string]model.Resources) {
+func (s *session) describe(e *store.Evaluation, p *model.Prediction, kernels map[string]cubin.Kernel) {
 	var longest model.Step
 	for _, step := range p.Steps {
 		if step.US > longest.US {
@@ -269,7 +286,14 @@ func (s *session) describe(e *store.Evaluation, p *model.Prediction, taken map[s
 	if !longest.Estimated {
 		e.Registers = longest.Registers
 	}
-	e.SharedBytes, e.CTAsPerSM, e.SpillBytes = longest.Shared, longest.Occupancy.CTAs, taken[longest.Kernel].Spill
+	k := kernels[longest.Kernel]
+	e.SharedBytes, e.CTAsPerSM, e.SpillBytes = longest.Shared, longest.Occupancy.CTAs, k.SpillStoreBytes+k.SpillLoadBytes
+	for _, u := range k.Units {
+		if e.Instructions == nil {
+			e.Instructions = map[string]int{}
+		}
+		e.Instructions[u.Op] = u.Count
+	}
 }
 
 // work adds the useful operations to counted work, and what the instructions that do
@@ -289,7 +313,7 @@ func (s *session) best(f *finding) Best {
 	b := Best{
 		Config: f.config, TimeUS: e.TimeUS, TFLOPS: s.Problem.Work().FLOPs / e.TimeUS / 1e6,
 		Registers: e.Registers, SharedBytes: e.SharedBytes, SpillBytes: e.SpillBytes, CTAsPerSM: e.CTAsPerSM,
-		Verified: e.Verified, Provenance: e.Provenance, Estimated: e.Registers == 0, Fault: f.fault, Limits: Limits{}, Terms: e.Terms,
+		Instructions: e.Instructions, Verified: e.Verified, Provenance: e.Provenance, Estimated: e.Registers == 0, Fault: f.fault, Limits: Limits{}, Terms: e.Terms,
 	}
 	for _, u := range roofline.Units() {
 		us, ok := e.Limits[string(u)]

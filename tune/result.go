@@ -69,12 +69,17 @@ type Best struct {
 	// hold, or latency; overlap; waves; launch.
 	Terms map[string]float64 `json:"terms"`
 
-	Registers   int              `json:"registers"` // 0: nothing compiled it; null in JSON, and so are the spills
-	SharedBytes int              `json:"shared_bytes"`
-	SpillBytes  int              `json:"spill_bytes"`
-	CTAsPerSM   int              `json:"ctas_per_sm"`
-	Verified    bool             `json:"verified"`
-	Provenance  bench.Provenance `json:"provenance"` // of the time
+	Registers   int `json:"registers"` // 0: nothing compiled it; null in JSON, and so are the spills
+	SharedBytes int `json:"shared_bytes"`
+	SpillBytes  int `json:"spill_bytes"`
+	CTAsPerSM   int `json:"ctas_per_sm"`
+
+	// Instructions counts those of tensor cores and asynchronous copies in the SASS of the
+	// longest kernel, by mnemonic: HGMMA, UTMALDG. Null where nothing compiled it.
+	Instructions map[string]int `json:"instructions"`
+
+	Verified   bool             `json:"verified"`
+	Provenance bench.Provenance `json:"provenance"` // of the time
 
 	// Estimated says that CTAsPerSM and TimeUS follow from an estimate of the registers.
 	Estimated bool `json:"estimated,omitempty"`

@@ -31,7 +31,8 @@ type session struct {
 
 	mu       sync.Mutex // of the progress
 	progress Progress
-	started  time.Time // of the phase
+	leader   *store.Evaluation // behind the best so far
+	started  time.Time         // of the phase
 	failed   map[store.Outcome]int
 }
 

@@ -111,6 +111,7 @@ func (b *builder) source(c *codegen.Compiled) (source, error) {
 type built struct {
 	PTX   []byte `json:"ptx"` // NVRTC's, or our own
 	Cubin []byte `json:"cubin"`
+	Log   string `json:"log,omitempty"`
 }
 
 // build compiles a source, or takes it from the cache. Without a compiler there is no
@@ -119,7 +120,7 @@ func (b *builder) build(ctx context.Context, s source, arch string) (*built, err
 	if !b.compiles() {
 		return &built{PTX: []byte(s.text)}, nil
 	}
-	key := cache.KeyOf("kgen build 1", b.identity(), arch, s.text)
+	key := cache.KeyOf("kgen build 2", b.identity(), arch, s.text)
 	if data, ok := b.cache.Get(key); ok {
 		var out built
 		if err := json.Unmarshal(data, &out); err == nil && len(out.Cubin) > 0 {
@@ -146,13 +147,13 @@ func (b *builder) compile(ctx context.Context, s source, arch string) (*built, e
 		if err != nil {
 			return nil, err
 		}
-		return &built{PTX: r.PTX, Cubin: r.Cubin}, nil
+		return &built{PTX: r.PTX, Cubin: r.Cubin, Log: r.Log}, nil
 	}
 	a, err := b.ptxas.Assemble(ctx, []byte(s.text), arch)
 	if err != nil {
 		return nil, err
 	}
-	return &built{PTX: []byte(s.text), Cubin: a.Cubin}, nil
+	return &built{PTX: []byte(s.text), Cubin: a.Cubin, Log: a.Log}, nil
 }
 
 // resources reads what each kernel of a cubin takes.

@@ -292,7 +292,7 @@ func TestResultAsJSON(t *testing.T) {
 	require.ElementsMatch(t, []string{"cuda", "ptx", "cubin", "roofline", "store"}, keys(m["artifacts"]))
 	best := m["best"].([]any)[0]
 	require.ElementsMatch(t, []string{"config", "time_us", "tflops", "score", "limit", "limits", "registers", "shared_bytes", "spill_bytes",
-		"ctas_per_sm", "verified", "provenance", "estimated", "terms"}, keys(best))
+		"ctas_per_sm", "instructions", "verified", "provenance", "estimated", "terms"}, keys(best))
 	require.Equal(t, "predicted", best.(map[string]any)["provenance"])
 	require.Nil(t, best.(map[string]any)["registers"])
 	require.Nil(t, best.(map[string]any)["spill_bytes"])

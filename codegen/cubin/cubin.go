@@ -62,7 +62,10 @@ type Kernel struct {
 	// LocalStores and LocalLoads count instructions, spills among them.
 	LocalStores int
 	LocalLoads  int
-	CodeBytes   int
+	// Units counts the instructions of tensor cores and asynchronous copies, the most
+	// frequent first: HMMA, HGMMA, LDGSTS, UTMALDG and their like.
+	Units     []OpCount
+	CodeBytes int
 	// MaxThreads is the largest block that .maxntid (__launch_bounds__) or
 	// .reqntid allows, by dimension; zero where neither is stated.
 	MaxThreads [3]int
@@ -202,6 +205,7 @@ func (r *reader) kernel(name string, text *elf.Section, symbol uint32) (Kernel, 
 	k.Barriers = int(text.Flags >> 20 & 0x7f) // since CUDA 12.9 an attribute
 	code := r.data(text)
 	k.LocalStores, k.LocalLoads = countLocal(code)
+	k.Units = countUnits(code)
 	k.SpillsKnown = r.elf.ABIVersion >= newABI || k.LocalStores+k.LocalLoads == 0
 	return k, k.readAttributes(r.data(r.named[".nv.info."+name]), code)
 }

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -180,6 +181,34 @@ func TestMixAgreesWithCode(t *testing.T) {
 			require.Equal(t, k.LocalStores, counts["STL"], "%s %s", name, k.Name)
 			require.Equal(t, k.LocalLoads, counts["LDL"], "%s %s", name, k.Name)
 			require.Equal(t, k.CodeBytes/16, total, "%s %s", name, k.Name)
+		}
+	}
+}
+
+// The parser knows each instruction of tensor cores and asynchronous copies by name as
+// the disassembler does, and no other by theirs.
+func TestUnits(t *testing.T) {
+	ptx := read(t, "units.ptx")
+	a, err := nvrtctest.Ptxas(t).Assemble(t.Context(), ptx, "sm_90a")
+	require.NoError(t, err)
+	images := [][]byte{a.Cubin, read(t, "sm_80.cubin"), read(t, "sm_90a.cubin")}
+	told := []string{"HMMA", "HGMMA", "IGMMA", "LDGSTS", "LDSM", "QGMMA", "UTMALDG", "UTMAREDG", "UTMASTG"}
+	for i, image := range images {
+		sass, err := nvrtctest.Nvdisasm(t).Disassemble(t.Context(), image, "-c")
+		require.NoError(t, err)
+		f, err := cubin.Parse(image)
+		require.NoError(t, err)
+		for _, k := range f.Kernels {
+			var want []cubin.OpCount
+			for _, c := range cubin.Mix(sass, k.Name) {
+				if slices.Contains(told, c.Op) {
+					want = append(want, c)
+				}
+			}
+			require.Equal(t, want, k.Units, k.Name)
+			if i == 0 {
+				require.Len(t, want, len(told))
+			}
 		}
 	}
 }

@@ -1,9 +1,7 @@
 package cubin
 
 import (
-	"cmp"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -32,12 +30,5 @@ func Mix(sass, kernel string) []OpCount {
 			counts[m[1]]++
 		}
 	}
-	mix := make([]OpCount, 0, len(counts))
-	for op, n := range counts {
-		mix = append(mix, OpCount{op, n})
-	}
-	slices.SortFunc(mix, func(a, b OpCount) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Op, b.Op))
-	})
-	return mix
+	return sorted(counts)
 }

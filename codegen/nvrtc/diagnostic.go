@@ -56,6 +56,21 @@ func cleanLog(log string) string {
 // aborted follows the errors that matter.
 const aborted = "Ptx assembly aborted due to errors"
 
+// serialised is how ptxas says that it runs wgmma instructions one after the other, with
+// a wait behind each.
+const serialised = "wgmma.mma_async instructions are serialized"
+
+// Serialised returns the message in which ptxas says that it could not keep wgmma
+// instructions asynchronous; "" if there is none.
+func Serialised(log string) string {
+	for _, d := range Diagnose(log) {
+		if strings.Contains(d.Message, serialised) {
+			return d.Message
+		}
+	}
+	return ""
+}
+
 // Diagnose parses the log of NVRTC or ptxas. Lines that are no diagnostic,
 // such as the source excerpts, are left out.
 func Diagnose(log string) []Diagnostic {

@@ -52,6 +52,11 @@ func TestDiagnose(t *testing.T) {
 	require.Contains(t, Diagnose(verbose)[1].Message, "C7510")
 }
 
+func TestSerialised(t *testing.T) {
+	require.Contains(t, Serialised(verbose), "insufficient register resources")
+	require.Empty(t, Serialised("ptxas info    : (C7519) warpgroup.arrive is injected in around line 39"))
+}
+
 func TestCleanLogDropsTimings(t *testing.T) {
 	require.NotContains(t, cleanLog(verbose), "Compile time")
 	require.Contains(t, cleanLog(verbose+"\x00"), "Used 8 registers, used 0 barriers")

@@ -69,6 +69,27 @@ var preferred = []config{
 	{BM: 64, BN: 16, warps: 4, stages: 1},
 }
 
+// preferred90 is the same for GPUs of compute capability 9.0, where warpgroups multiply:
+// FlashAttention-3's choices, with two warpgroups of 64 queries each, as long as the
+// registers of every head dimension hold it.
+var preferred90 = []config{
+	{BM: 128, BN: 128, warps: 8, stages: 2},
+	{BM: 128, BN: 80, warps: 8, stages: 2},
+	{BM: 64, BN: 128, warps: 4, stages: 2},
+	{BM: 64, BN: 80, warps: 4, stages: 2},
+	{BM: 64, BN: 64, warps: 4, stages: 2},
+	{BM: 64, BN: 32, warps: 4, stages: 2},
+	{BM: 64, BN: 16, warps: 4, stages: 1},
+}
+
+// preferredOn lists what is preferred on a GPU.
+func preferredOn(gpu *target.GPU) []config {
+	if gpu.CC.Major == 9 {
+		return preferred90
+	}
+	return preferred
+}
+
 // Default returns the first preferred configuration that fits and has a tile for every
 // SM, or failing that the last that fits.
 func (p *Problem) Default(gpu *target.GPU) (space.Config, error) {
@@ -77,7 +98,7 @@ func (p *Problem) Default(gpu *target.GPU) (space.Config, error) {
 		return space.Config{}, err
 	}
 	var last space.Config
-	for _, want := range preferred {
+	for _, want := range preferredOn(gpu) {
 		c := want.encode()
 		if b.Check(c) != nil {
 			continue

@@ -70,6 +70,25 @@ var preferred = []config{
 	{BM: 32, BN: 32, BK: 32, warps: 4, stages: 4, group: 1, split: 1},
 }
 
+// preferred90 is the same for 16-bit types on GPUs of compute capability 9.0, where
+// warpgroups multiply: a step along K is a row of 128 bytes.
+var preferred90 = []config{
+	{BM: 128, BN: 256, BK: 64, warps: 8, stages: 4, group: 8, split: 1},
+	{BM: 128, BN: 128, BK: 64, warps: 8, stages: 4, group: 8, split: 1},
+	{BM: 128, BN: 64, BK: 64, warps: 8, stages: 4, group: 8, split: 1},
+	{BM: 64, BN: 64, BK: 64, warps: 4, stages: 4, group: 8, split: 1},
+	{BM: 64, BN: 32, BK: 64, warps: 4, stages: 4, group: 8, split: 1},
+	{BM: 32, BN: 32, BK: 32, warps: 4, stages: 4, group: 1, split: 1},
+}
+
+// preferredOn lists what is preferred on a GPU.
+func (p *Problem) preferredOn(gpu *target.GPU) []config {
+	if gpu.CC.Major == 9 && p.elem().Bits() == 16 {
+		return preferred90
+	}
+	return preferred
+}
+
 // Default returns the first preferred configuration that has a tile for every SM, with
 // fewer stages or no groups where those don't fit.
 func (p *Problem) Default(gpu *target.GPU) (space.Config, error) {
@@ -78,7 +97,7 @@ func (p *Problem) Default(gpu *target.GPU) (space.Config, error) {
 		return space.Config{}, err
 	}
 	var last space.Config
-	for _, want := range preferred {
+	for _, want := range p.preferredOn(gpu) {
 		c, ok := nearest(b, want)
 		if !ok {
 			continue

@@ -73,7 +73,10 @@ type Evaluation struct {
 	Limits     map[string]float64 // unit to microseconds
 	Terms      map[string]float64 // name to microseconds, which add up to TimeUS
 	Cubin      string             // hash, empty if none was made
-	Verified   bool               // its results were checked
+
+	Instructions map[string]int // of the kernel that takes longest, by SASS mnemonic; those of tensor cores and asynchronous copies
+
+	Verified bool // its results were checked
 }
 
 // Key identifies an evaluation: equal keys mean equal work.
@@ -198,7 +201,7 @@ func (e *Evaluation) checkTerms() error {
 }
 
 // columns of evaluations after id, in the order of Record and scan.
-const columns = `run, at, key, program, config, outcome, error, registers, shared_bytes, spill_bytes, ctas_per_sm, time_us, provenance, limits, cubin, verified, terms`
+const columns = `run, at, key, program, config, outcome, error, registers, shared_bytes, spill_bytes, ctas_per_sm, time_us, provenance, limits, cubin, verified, terms, instructions`
 
 // Record appends an evaluation; it is safe on disk from other processes' kills
 // when Record returns. A later evaluation of the same key, say after a check,
@@ -214,28 +217,32 @@ func (s *Store) Record(e Evaluation) error {
 	if e.Outcome.Timed() {
 		us, provenance = e.TimeUS, e.Provenance.String()
 	}
-	limits, err := times(e.Limits)
+	limits, err := numbers(e.Limits)
 	if err != nil {
 		return fmt.Errorf("evaluation of %q: limits: %w", e.Config, err)
 	}
-	terms, err := times(e.Terms)
+	terms, err := numbers(e.Terms)
 	if err != nil {
 		return fmt.Errorf("evaluation of %q: terms: %w", e.Config, err)
 	}
-	st, err := s.statement(`INSERT INTO evaluations (` + columns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+	instructions, err := numbers(e.Instructions)
+	if err != nil {
+		return fmt.Errorf("evaluation of %q: instructions: %w", e.Config, err)
+	}
+	st, err := s.statement(`INSERT INTO evaluations (` + columns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 	if err != nil {
 		return err
 	}
 	_, err = st.Exec(e.Run, e.At.UnixMilli(), e.Key[:], e.Program, e.Config, string(e.Outcome), e.Error,
-		e.Registers, e.SharedBytes, e.SpillBytes, e.CTAsPerSM, us, provenance, limits, e.Cubin, e.Verified, terms)
+		e.Registers, e.SharedBytes, e.SpillBytes, e.CTAsPerSM, us, provenance, limits, e.Cubin, e.Verified, terms, instructions)
 	if err != nil {
 		return explain(s.path, err)
 	}
 	return nil
 }
 
-// times is microseconds by name as the store keeps them, null for none.
-func times(m map[string]float64) (any, error) {
+// numbers writes numbers by name as the store keeps them, null for none.
+func numbers[N int | float64](m map[string]N) (any, error) {
 	if len(m) == 0 {
 		return nil, nil
 	}
@@ -313,9 +320,10 @@ func scan(rows *sql.Rows) (Evaluation, error) {
 		us                 sql.NullFloat64
 		provenance, limits sql.NullString
 		terms              sql.NullString
+		instructions       sql.NullString
 	)
 	err := rows.Scan(&e.ID, &e.Run, &at, &key, &e.Program, &e.Config, &e.Outcome, &e.Error,
-		&e.Registers, &e.SharedBytes, &e.SpillBytes, &e.CTAsPerSM, &us, &provenance, &limits, &e.Cubin, &e.Verified, &terms)
+		&e.Registers, &e.SharedBytes, &e.SpillBytes, &e.CTAsPerSM, &us, &provenance, &limits, &e.Cubin, &e.Verified, &terms, &instructions)
 	if err != nil {
 		return e, err
 	}
@@ -333,6 +341,11 @@ func scan(rows *sql.Rows) (Evaluation, error) {
 	if limits.Valid {
 		if err := json.Unmarshal([]byte(limits.String), &e.Limits); err != nil {
 			return e, fmt.Errorf("%w: limits: %w", ErrDamaged, err)
+		}
+	}
+	if instructions.Valid {
+		if err := json.Unmarshal([]byte(instructions.String), &e.Instructions); err != nil {
+			return e, fmt.Errorf("%w: instructions: %w", ErrDamaged, err)
 		}
 	}
 	if terms.Valid {

@@ -77,4 +77,7 @@ var migrations = []string{
 	DROP TABLE evaluations_1;
 	CREATE INDEX evaluations_key ON evaluations (key, id);
 	CREATE INDEX evaluations_run ON evaluations (run);`,
+
+	// What the code is made of is kept.
+	`ALTER TABLE evaluations ADD COLUMN instructions TEXT; -- JSON: SASS mnemonic to count`,
 }

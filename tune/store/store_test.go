@@ -47,7 +47,7 @@ func correct(r *Run, i int) Evaluation {
 	return Evaluation{
 		Run: r.ID, Key: r.Key("program", config), Program: "program", Config: config, Outcome: Correct,
 		Registers: 168, SharedBytes: 65536, SpillBytes: 4, CTAsPerSM: 2, TimeUS: 1000.5 + float64(i), Provenance: bench.Predicted,
-		Limits: map[string]float64{"HBM": 100.25, "tensor": 555.7, "MUFU": 0}, Terms: map[string]float64{"tensor": 1000.5, "waves": float64(i)}, Cubin: "c0ffee", Verified: i%2 == 0,
+		Limits: map[string]float64{"HBM": 100.25, "tensor": 555.7, "MUFU": 0}, Terms: map[string]float64{"tensor": 1000.5, "waves": float64(i)}, Cubin: "c0ffee", Instructions: map[string]int{"HGMMA": 16, "UTMALDG": i + 1}, Verified: i%2 == 0,
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,7 +43,8 @@ every time is predicted, and says so.
 
 SCORE is the least time in which the GPU can do what the problem needs by formula, as
 kgen roofline shows it, divided by the predicted time: 1 is the best possible. LIMIT is
-the unit that the configuration itself keeps busy longest.
+the unit that the configuration itself keeps busy longest. A configuration that spills
+registers comes after all that do not.
 
 A configuration that a check finds wrong is named and left out, and the exit code
 is 3.
@@ -180,6 +182,7 @@ func (a *app) printResult(j *job, r *tune.Result) error {
 		fmt.Fprintf(a.out, "wrong     %s: %s\n", w.Config, oneLine(errors.New(w.Fault)))
 	}
 	fmt.Fprintln(a.out)
+	a.printSASS(r.Best)
 	a.printLibrary(r.Library)
 	for _, n := range r.Notes {
 		fmt.Fprintf(a.out, "note      %s\n", n)
@@ -272,6 +275,18 @@ TFLOP/S, SCORE and LIMIT are %s like TIME; SCORE is the least possible time over
 REGISTERS, SHARED and SPILLS are the compiled kernel's, CTAS/SM by formula (~: with an estimate of the registers).
 `, best[0].Provenance)
 	return nil
+}
+
+// printSASS says what the compiled code of the best configuration is made of.
+func (a *app) printSASS(best []tune.Best) {
+	if len(best) == 0 || best[0].Instructions == nil {
+		return
+	}
+	var parts []string
+	for _, op := range slices.Sorted(maps.Keys(best[0].Instructions)) {
+		parts = append(parts, fmt.Sprintf("%d %s", best[0].Instructions[op], op))
+	}
+	fmt.Fprintf(a.out, "sass      %s; %d registers, %d bytes of spills\n", strings.Join(parts, ", "), best[0].Registers, best[0].SpillBytes)
 }
 
 // rateDecimals is how many decimals show three digits of the slowest.

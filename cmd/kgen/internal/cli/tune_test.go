@@ -29,7 +29,7 @@ func tuned() *tune.Result {
 		Best: []tune.Best{
 			{
 				Config: space.Of("BM", 128, "BN", 256, "BK", 32, "warps", 8, "stages", 3), TimeUS: 610.25, TFLOPS: 225.2, Score: 0.722,
-				Limit: roofline.Tensor, Registers: 212, SharedBytes: 73728, CTAsPerSM: 1, Verified: true, Provenance: bench.Predicted,
+				Limit: roofline.Tensor, Registers: 212, SharedBytes: 73728, CTAsPerSM: 1, Instructions: map[string]int{"HMMA": 64, "LDGSTS": 12, "LDSM": 24}, Verified: true, Provenance: bench.Predicted,
 			},
 			{
 				Config: space.Of("BM", 64, "BN", 64, "BK", 32, "warps", 4, "stages", 4), TimeUS: 1002, TFLOPS: 137.2, Score: 0.44,
@@ -53,6 +53,7 @@ TILE BMxBNxBK  WARPS  STAGES  REGISTERS  SHARED B  SPILLS B  CTAS/SM  TIME      
 TFLOP/S, SCORE and LIMIT are predicted like TIME; SCORE is the least possible time over TIME.
 REGISTERS, SHARED and SPILLS are the compiled kernel's, CTAS/SM by formula (~: with an estimate of the registers).
 
+sass      64 HMMA, 12 LDGSTS, 24 LDSM; 212 registers, 0 bytes of spills
 library   156 us (vLLM 0.14.0, float16), measured
 note      mma.sync serves.
 cuda      /a/best.cu
@@ -115,7 +116,7 @@ func TestPrintTuningJSON(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{"kernel", "gpu", "problem", "space", "compiled", "failed", "best", "library_us", "library", "artifacts"}, keys(got))
 	require.ElementsMatch(t, []string{
-		"config", "time_us", "tflops", "score", "limit", "limits", "registers", "shared_bytes", "spill_bytes", "ctas_per_sm", "verified", "provenance", "terms",
+		"config", "time_us", "tflops", "score", "limit", "limits", "registers", "shared_bytes", "spill_bytes", "ctas_per_sm", "instructions", "verified", "provenance", "terms",
 	}, keys(got["best"].([]any)[0]))
 	require.ElementsMatch(t, []string{"cuda", "ptx", "cubin", "roofline", "store"}, keys(got["artifacts"]))
 	require.InDelta(t, 156.0, got["library_us"], 0)
