@@ -41,6 +41,11 @@ func (a axis) at(v float64) float64 {
 	return a.start + t*(a.end-a.start)
 }
 
+// value returns what stands at a pixel.
+func (a axis) value(pixel float64) float64 {
+	return math.Pow(10, a.low+(pixel-a.start)/(a.end-a.start)*(a.high-a.low))
+}
+
 func (a axis) holds(v float64) bool { return v >= a.min()*(1-1e-9) && v <= a.max()*(1+1e-9) }
 
 // clamp returns the nearest value on the axis.

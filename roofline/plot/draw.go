@@ -1,12 +1,8 @@
 package plot
 
 import (
-	"fmt"
 	"math"
 	"sort"
-
-	"github.com/kgen-dev/kgen/bench"
-	"github.com/kgen-dev/kgen/roofline"
 )
 
 // Colours: ink for text and roofs, and the Okabe-Ito palette for series, which
@@ -36,7 +32,8 @@ type drawing struct {
 	x, y    axis
 	space   *space
 	inside  box  // the frame
-	outside bool // some dot does not
+	outside bool // some dot lies beyond the frame
+	doubted bool // some dot cannot be taken at its word
 }
 
 // Scene lays the figure out. The error names a value that a logarithmic axis
@@ -61,11 +58,14 @@ func (f *Figure) Scene() (*Scene, error) {
 		Width: leftMargin + frameWidth + rightMargin,
 		Title: f.Title,
 		Frame: [2]Point{{leftMargin, top}, {leftMargin + frameWidth, top + height}},
+		Axes:  f.axes(),
+		x:     d.x, y: d.y,
 	}
 	d.space = newSpace(d.scene.Width, top+height+200)
 	d.scene.group("heading", false).Elements = h.elements
 	d.grid()
 	d.ceilings()
+	d.walls()
 	d.data()
 	d.legend()
 	return d.scene, nil
@@ -134,8 +134,8 @@ func (d *drawing) grid() {
 	}
 	lines.line(Style{Stroke: ink, Width: 1}, f[0], Point{f[0].X, f[1].Y}, f[1])
 	middle := (f[0].X + f[1].X) / 2
-	labels.text(Text{At: Point{middle, f[1].Y + 38}, Anchor: Middle, Size: 13, Fill: ink, Text: "arithmetic intensity (FLOP/byte)"})
-	labels.text(Text{At: Point{22, (f[0].Y + f[1].Y) / 2}, Anchor: Middle, Angle: -90, Size: 13, Fill: ink, Text: "TFLOP/s"})
+	labels.text(Text{At: Point{middle, f[1].Y + 38}, Anchor: Middle, Size: 13, Fill: ink, Text: d.figure.axes().X})
+	labels.text(Text{At: Point{22, (f[0].Y + f[1].Y) / 2}, Anchor: Middle, Angle: -90, Size: 13, Fill: ink, Text: d.figure.axes().Y})
 }
 
 // envelope is the region under the slowest memory and the highest roof.
@@ -149,7 +149,7 @@ func (d *drawing) envelope() []Point {
 	peak := d.figure.peak()
 	left := d.x.min()
 	return []Point{
-		d.at(left, d.y.min()), d.at(left, left*s.GBs/1e3), d.at(ridge(s, peak), peak),
+		d.at(left, d.y.min()), d.at(left, d.figure.rate(s, left)), d.at(d.figure.ridge(s, peak), peak),
 		d.at(d.x.max(), peak), d.at(d.x.max(), d.y.min()),
 	}
 }
@@ -166,8 +166,8 @@ func (d *drawing) ceilings() {
 	strong := Style{Stroke: ink, Width: 1.8}
 	faint := Style{Stroke: faded, Width: 0.8, Dash: "2 3"}
 	for _, s := range d.figure.Slopes {
-		a, b := d.at(d.x.min(), d.x.min()*s.GBs/1e3), d.at(ridge(s, peak), peak)
-		c := d.at(d.x.max(), d.x.max()*s.GBs/1e3)
+		a, b := d.at(d.x.min(), d.figure.rate(s, d.x.min())), d.at(d.figure.ridge(s, peak), peak)
+		c := d.at(d.x.max(), d.figure.rate(s, d.x.max()))
 		g.line(faint, b, c)
 		g.line(strong, a, b)
 		d.space.takeLine(a, c)
@@ -177,7 +177,7 @@ func (d *drawing) ceilings() {
 		if r.Second {
 			st.Dash, st.Width = "7 4", 1.3
 		}
-		start := max(r.TFLOPS*1e3/fastest, d.x.min())
+		start := max(r.TFLOPS*d.figure.axes().Scale/fastest, d.x.min())
 		a, b, c := d.at(d.x.min(), r.TFLOPS), d.at(start, r.TFLOPS), d.at(d.x.max(), r.TFLOPS)
 		g.line(faint, a, b)
 		g.line(st, b, c)
@@ -197,7 +197,7 @@ func (d *drawing) ridges() {
 	}
 	g.line(Style{Stroke: faded, Width: 0.8, Dash: "2 3"}, at, Point{at.X, bottom})
 	d.space.takeLine(at, Point{at.X, bottom})
-	value := math.Pow(10, d.x.low+(at.X-d.x.start)/(d.x.end-d.x.start)*(d.x.high-d.x.low))
+	value := d.x.value(at.X)
 	t := Text{At: Point{at.X + 7, bottom - 7}, Size: smallFont, Fill: faded, Text: "ridge " + plain(value)}
 	d.space.place(&t, d.inside, lines|solid)
 	g.text(t)
@@ -223,7 +223,7 @@ func (d *drawing) ceilingLabels() {
 // that can bind and clear of everything, else across other lines, else further
 // up.
 func (d *drawing) slopeLabel(s Slope) (Text, bool) {
-	a, b := d.at(d.x.min(), d.x.min()*s.GBs/1e3), d.at(ridge(s, d.figure.peak()), d.figure.peak())
+	a, b := d.at(d.x.min(), d.figure.rate(s, d.x.min())), d.at(d.figure.ridge(s, d.figure.peak()), d.figure.peak())
 	angle := math.Atan2(b.Y-a.Y, b.X-a.X)
 	sin, cos := math.Sincos(angle)
 	length := math.Hypot(b.X-a.X, b.Y-a.Y)
@@ -260,214 +260,24 @@ func (d *drawing) roofLabel(r Roof) (Text, bool) {
 	return Text{}, false
 }
 
-// shapeOf gives each level of memory its shape.
-func shapeOf(u roofline.Unit) Shape {
-	switch u {
-	case roofline.L2:
-		return Square
-	case roofline.Shared:
-		return Triangle
-	}
-	return Circle
-}
-
-// mark is a dot's marker for one level, with the place where it is drawn.
-type mark struct {
-	Marker
-	dot *Dot
-}
-
-// data draws clouds first and the best last, then writes labels where room is.
-func (d *drawing) data() {
-	g := d.scene.group("data", false)
-	var labelled []mark
-	for _, best := range []bool{false, true} {
-		for i := range d.figure.Series {
-			s := &d.figure.Series[i]
-			colour := palette[i%len(palette)]
-			if s.Joined && !best {
-				d.join(g, s, colour)
-			}
-			crowd := len(s.Dots) > 24
-			for k := range s.Dots {
-				if s.Dots[k].Best == best {
-					if m, ok := d.dot(g, s, &s.Dots[k], colour, crowd); ok {
-						labelled = append(labelled, m)
-					}
-				}
+// walls draws the figure's level marks on the x axis, named along their foot.
+func (d *drawing) walls() {
+	g := d.scene.group("walls", true)
+	names := d.scene.group("wall labels", false)
+	top, bottom := d.scene.Frame[0].Y, d.scene.Frame[1].Y
+	for _, w := range d.figure.Walls {
+		if !d.x.holds(w.At) {
+			continue
+		}
+		x := d.x.at(w.At)
+		g.line(Style{Stroke: faded, Width: 1, Dash: "6 3"}, Point{x, bottom}, Point{x, top})
+		d.space.takeLine(Point{x, bottom}, Point{x, top})
+		for up := 8.0; up < bottom-top; up += 12 {
+			t := Text{At: Point{x - 4, bottom - up}, Anchor: Start, Angle: -90, Size: smallFont, Fill: faded, Text: w.Label}
+			if d.space.place(&t, d.inside, solid) {
+				names.text(t)
+				break
 			}
 		}
 	}
-	labels := d.scene.group("labels", false)
-	for _, best := range []bool{true, false} {
-		for _, m := range labelled {
-			if m.dot.Best == best {
-				d.label(labels, m)
-			}
-		}
-		if best { // the ceilings have their whole length to be named at
-			d.ceilingLabels()
-		}
-	}
-}
-
-// dot draws all markers of a kernel and returns the first, to be labelled.
-func (d *drawing) dot(g *Group, s *Series, dot *Dot, colour string, crowd bool) (mark, bool) {
-	var marks []mark
-	for _, a := range dot.At {
-		m := mark{dot: dot, Marker: Marker{
-			At: d.at(d.x.clamp(a.Value), d.y.clamp(dot.TFLOPS)), Shape: shapeOf(a.Level), Size: 4.5,
-			Style: Style{Fill: colour, Stroke: "#ffffff", Width: 0.8}, Title: d.title(s, dot, a),
-		}}
-		switch {
-		case !d.x.holds(a.Value) || !d.y.holds(dot.TFLOPS):
-			// Off the frame: a hollow marker at the edge.
-			d.outside = true
-			m.Style = Style{Fill: "#ffffff", Stroke: colour, Width: 1.5}
-		case dot.Best:
-			m.Size, m.Style = 8, Style{Fill: colour, Stroke: ink, Width: 1.2}
-			if a.Level == roofline.HBM {
-				m.Shape = Star
-			}
-		case crowd:
-			m.Size, m.Style = 3, Style{Fill: colour, Opacity: 0.45}
-		}
-		marks = append(marks, m)
-	}
-	for i := 1; i < len(marks); i++ {
-		g.line(Style{Stroke: colour, Width: 0.8, Opacity: 0.7}, marks[i-1].At, marks[i].At)
-		d.space.takeLine(marks[i-1].At, marks[i].At)
-	}
-	for i := len(marks) - 1; i >= 0; i-- {
-		m := marks[i]
-		g.marker(m.Marker)
-		d.space.take(box{m.At.X - m.Size, m.At.Y - m.Size, m.At.X + m.Size, m.At.Y + m.Size}, solid)
-	}
-	return marks[0], dot.Label != ""
-}
-
-func (d *drawing) title(s *Series, dot *Dot, a roofline.Intensity) string {
-	t := dot.Title
-	if t == "" {
-		t = dot.Label
-	}
-	if t == "" {
-		t = s.Name
-	}
-	return fmt.Sprintf("%s: %s TFLOP/s%s, %s FLOP/byte at %s", t, plain(dot.TFLOPS), from(s.From), plain(a.Value), a.Level)
-}
-
-func (d *drawing) join(g *Group, s *Series, colour string) {
-	var path []Point
-	for _, dot := range s.Dots {
-		path = append(path, d.at(d.x.clamp(dot.At[0].Value), d.y.clamp(dot.TFLOPS)))
-	}
-	g.line(Style{Stroke: colour, Width: 1.4, Opacity: 0.8}, path...)
-	for i := 1; i < len(path); i++ {
-		d.space.takeLine(path[i-1], path[i])
-	}
-}
-
-// label writes a dot's name as near as nothing else is in the way, with a
-// leader where that is not beside it; in a crowd without room not at all, but
-// for the best's, which is first cut less and may lie on lines.
-func (d *drawing) label(g *Group, m mark) {
-	if !m.dot.Best {
-		d.labelWithin(g, m, frameWidth/2, lines|solid)
-		return
-	}
-	for _, clear := range []layer{lines | solid, solid} {
-		for _, share := range []float64{0.8, 0.5} {
-			if d.labelWithin(g, m, frameWidth*share, clear) {
-				return
-			}
-		}
-	}
-}
-
-func (d *drawing) labelWithin(g *Group, m mark, limit float64, clear layer) bool {
-	text := fit(m.dot.Label, smallFont, m.dot.Best, limit)
-	for away := 6.0; away < 200; away *= 1.25 {
-		for _, dir := range directions {
-			r := m.Size + away
-			t := Text{
-				At:     Point{m.At.X + dir.X*r, m.At.Y + dir.Y*r + 4},
-				Anchor: Start, Size: smallFont, Bold: m.dot.Best, Fill: ink, Text: text,
-			}
-			switch {
-			case dir.X < 0:
-				t.Anchor = End
-			case dir.X == 0:
-				t.Anchor = Middle
-			}
-			start := Point{m.At.X + dir.X*m.Size, m.At.Y + dir.Y*m.Size}
-			end := Point{t.At.X - dir.X*2, t.At.Y - 4 - dir.Y*6}
-			leader := away > 14
-			if leader && !d.space.clearLine(Point{start.X + dir.X*cell, start.Y + dir.Y*cell}, end) || !d.space.place(&t, d.inside, clear) {
-				continue
-			}
-			if leader {
-				g.line(Style{Stroke: faded, Width: 0.7}, start, end)
-			}
-			g.text(t)
-			return true
-		}
-	}
-	return false
-}
-
-// directions are where a label is tried, in order of preference.
-var directions = [...]Point{
-	{1, 0}, {1, -0.7}, {1, 0.7}, {-1, 0}, {-1, -0.7}, {-1, 0.7}, {0, -1}, {0, 1},
-	{0.5, -1}, {0.5, 1}, {-0.5, -1}, {-0.5, 1}, {1, -0.35}, {1, 0.35}, {-1, -0.35}, {-1, 0.35},
-}
-
-// legend lists series and, where more than one is drawn, levels of memory,
-// below the frame; the scene grows by as many lines as that takes.
-func (d *drawing) legend() {
-	g := d.scene.group("legend", false)
-	x, y := leftMargin, d.scene.Frame[1].Y+64
-	entry := func(m Marker, text string) {
-		w := 18 + width(text, fontSize, false) + 22
-		if x+w > leftMargin+frameWidth && x > leftMargin {
-			x, y = leftMargin, y+20
-		}
-		m.At = Point{x + 6, y - 4}
-		g.marker(m)
-		g.text(Text{At: Point{x + 18, y}, Size: fontSize, Fill: ink, Text: text})
-		x += w
-	}
-	used := map[roofline.Unit]bool{}
-	for i, s := range d.figure.Series {
-		best := false
-		for _, dot := range s.Dots {
-			best = best || dot.Best
-			for _, a := range dot.At {
-				used[a.Level] = true
-			}
-		}
-		colour := palette[i%len(palette)]
-		entry(Marker{Size: 4.5, Style: Style{Fill: colour}}, fit(s.Name, fontSize, false, frameWidth/2)+from(s.From))
-		if best {
-			entry(Marker{Shape: Star, Size: 6.5, Style: Style{Fill: colour, Stroke: ink, Width: 1}}, "best of them")
-		}
-	}
-	if d.outside {
-		entry(Marker{Size: 4.5, Style: Style{Fill: "#ffffff", Stroke: ink, Width: 1.5}}, "outside the frame")
-	}
-	if len(used) > 1 {
-		for _, u := range roofline.Units() {
-			if used[u] {
-				entry(Marker{Shape: shapeOf(u), Size: 4.5, Style: Style{Stroke: ink, Width: 1.2, Fill: "#ffffff"}}, "by "+string(u)+" bytes")
-			}
-		}
-	}
-	d.scene.Height = y + 20
-}
-
-func from(p bench.Provenance) string {
-	if p == 0 {
-		return ""
-	}
-	return " (" + p.String() + ")"
 }

@@ -8,14 +8,44 @@ import (
 	"github.com/kgen-dev/kgen/roofline"
 )
 
-// Figure is a roofline to draw: rates in TFLOP/s over arithmetic intensities
-// in operations per byte, both axes logarithmic.
+// Figure is a roofline to draw: rates over intensities, both axes logarithmic;
+// TFLOP/s over operations per byte unless Axes says otherwise.
 type Figure struct {
 	Title    string
 	Subtitle string
+	Axes     Axes // the zero value is Operations
 	Slopes   []Slope
 	Roofs    []Roof
+	Walls    []Wall
 	Series   []Series
+}
+
+// Axes says what a figure's axes measure, in words and short units.
+type Axes struct {
+	X, Y         string  // the axes' titles
+	Per, Rate    string  // units of x and y
+	Transactions string  // unit of a slope
+	Scale        float64 // a slope of 1 reaches 1/Scale at x = 1
+}
+
+// Operations are the axes of the usual roofline.
+var Operations = Axes{"arithmetic intensity (FLOP/byte)", "TFLOP/s", "FLOP/byte", "TFLOP/s", "GB/s", 1e3}
+
+// Instructions are the axes of the instruction roofline of Ding and Williams:
+// warp instructions against 32-byte transactions of a level of memory.
+var Instructions = Axes{"instruction intensity (warp instructions per transaction)", "warp GIPS", "instructions/transaction", "GIPS", "GTXN/s", 1}
+
+// Wall is an intensity that a pattern of access cannot pass, an upright line.
+type Wall struct {
+	Label string
+	At    float64
+}
+
+func (f *Figure) axes() Axes {
+	if f.Axes == (Axes{}) {
+		return Operations
+	}
+	return f.Axes
 }
 
 // Slope is a memory level's bandwidth: the line rate = intensity x bandwidth.
@@ -37,6 +67,7 @@ type Series struct {
 	From   bench.Provenance // of the times
 	Dots   []Dot
 	Joined bool // a trajectory: dots joined in order
+	Arrows bool // joined by arrows: what a change did
 }
 
 // Dot is one kernel.
@@ -46,6 +77,7 @@ type Dot struct {
 	TFLOPS float64
 	At     []roofline.Intensity // one marker for each level of memory, joined by a thin line
 	Best   bool                 // stands out
+	Doubt  string               // why the point cannot be taken at its word: drawn as a cross
 }
 
 // maxDecades bounds each axis: what lies further off is marked at the edge.
@@ -55,13 +87,19 @@ func (f *Figure) check() error {
 	if len(f.Slopes) == 0 || len(f.Roofs) == 0 {
 		return fmt.Errorf("roofline plot: want at least one bandwidth and one peak")
 	}
+	a := f.axes()
+	for _, w := range f.Walls {
+		if err := positive(w.At, w.Label, a.Per); err != nil {
+			return err
+		}
+	}
 	for _, s := range f.Slopes {
-		if err := positive(s.GBs, s.Label, "GB/s"); err != nil {
+		if err := positive(s.GBs, s.Label, a.Transactions); err != nil {
 			return err
 		}
 	}
 	for _, r := range f.Roofs {
-		if err := positive(r.TFLOPS, r.Label, "TFLOP/s"); err != nil {
+		if err := positive(r.TFLOPS, r.Label, a.Rate); err != nil {
 			return err
 		}
 	}
@@ -71,14 +109,14 @@ func (f *Figure) check() error {
 			if name == "" {
 				name = "a point of " + s.Name
 			}
-			if err := positive(d.TFLOPS, name, "TFLOP/s"); err != nil {
+			if err := positive(d.TFLOPS, name, a.Rate); err != nil {
 				return err
 			}
 			if len(d.At) == 0 {
 				return fmt.Errorf("roofline plot: %s: no arithmetic intensity", name)
 			}
-			for _, a := range d.At {
-				if err := positive(a.Value, name, "operations per byte at "+string(a.Level)); err != nil {
+			for _, at := range d.At {
+				if err := positive(at.Value, name, a.Per+" at "+string(at.Level)); err != nil {
 					return err
 				}
 			}
@@ -104,7 +142,10 @@ func (f *Figure) peak() float64 {
 }
 
 // ridge returns the intensity at which a slope reaches a rate.
-func ridge(s Slope, tflops float64) float64 { return tflops * 1e3 / s.GBs }
+func (f *Figure) ridge(s Slope, rate float64) float64 { return rate * f.axes().Scale / s.GBs }
+
+// rate returns what a slope reaches at an intensity.
+func (f *Figure) rate(s Slope, intensity float64) float64 { return intensity * s.GBs / f.axes().Scale }
 
 // spans returns the ends of both axes as decimal logarithms: x in whole decades
 // and y in steps of 1, 2 and 5, from the ceilings, widened where data lie
@@ -113,7 +154,7 @@ func (f *Figure) spans() (x, y [2]float64) {
 	peak, lowest := f.peak(), f.peak()
 	first, last := math.Inf(1), 0.0
 	for _, s := range f.Slopes {
-		first, last = min(first, ridge(s, peak)), max(last, ridge(s, peak))
+		first, last = min(first, f.ridge(s, peak)), max(last, f.ridge(s, peak))
 	}
 	for _, r := range f.Roofs {
 		lowest = min(lowest, r.TFLOPS)

@@ -139,9 +139,6 @@ func TestMemoryLineHasItsTrueSlope(t *testing.T) {
 	xs, ys := f.spans()
 	x := axis{xs[0], xs[1], scene.Frame[0].X, scene.Frame[1].X}
 	y := axis{ys[0], ys[1], scene.Frame[1].Y, scene.Frame[0].Y}
-	value := func(a axis, pixel float64) float64 {
-		return math.Pow(10, a.low+(pixel-a.start)/(a.end-a.start)*(a.high-a.low))
-	}
 	seen := 0
 	for _, g := range scene.Groups {
 		for _, e := range g.Elements {
@@ -150,8 +147,8 @@ func TestMemoryLineHasItsTrueSlope(t *testing.T) {
 			}
 			seen++
 			a, b := e.Line.Points[0], e.Line.Points[1]
-			bandwidth := value(y, a.Y) / value(x, a.X) * 1e3
-			require.InEpsilon(t, bandwidth, value(y, b.Y)/value(x, b.X)*1e3, 1e-9)
+			bandwidth := y.value(a.Y) / x.value(a.X) * 1e3
+			require.InEpsilon(t, bandwidth, y.value(b.Y)/x.value(b.X)*1e3, 1e-9)
 			matches := 0
 			for _, s := range f.Slopes {
 				if math.Abs(bandwidth/s.GBs-1) < 1e-9 {
@@ -250,7 +247,7 @@ func TestBadFigures(t *testing.T) {
 		"peak: NaN TFLOP/s":        func(f *Figure) { f.Roofs[0].TFLOPS = math.NaN() },
 		"k: -1 TFLOP/s":            func(f *Figure) { f.Series[0].Dots[0].TFLOPS = -1 },
 		"k: no arithmetic":         func(f *Figure) { f.Series[0].Dots[0].At = nil },
-		"k: +Inf operations per b": func(f *Figure) { f.Series[0].Dots[0].At[0].Value = math.Inf(1) },
+		"k: +Inf FLOP/byte at HBM": func(f *Figure) { f.Series[0].Dots[0].At[0].Value = math.Inf(1) },
 		"a point of s: 0 TFLOP/s":  func(f *Figure) { f.Series[0].Dots[0].Label, f.Series[0].Dots[0].TFLOPS = "", 0 },
 	} {
 		f := good()

@@ -3,6 +3,11 @@
 // same figure always gives the same bytes.
 package plot
 
+import (
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/roofline"
+)
+
 // Point is a place in a scene, in pixels from its top left corner.
 type Point struct{ X, Y float64 }
 
@@ -26,6 +31,7 @@ const (
 	Triangle
 	Diamond
 	Star
+	Cross
 )
 
 // Style is how lines, areas and text look. Colours are "#rrggbb"; empty means
@@ -70,11 +76,21 @@ type Text struct {
 	Text   string
 }
 
+// Cloud is many round dots of one kind.
+type Cloud struct {
+	Series  int // its place in the figure
+	Points  []Point
+	Size    float64 // half a dot's height, pixels
+	Fill    string
+	Opacity float64
+}
+
 // Element is one thing to draw: exactly one of its fields is set.
 type Element struct {
 	Line   *Line
 	Area   *Area
 	Marker *Marker
+	Cloud  *Cloud
 	Text   *Text
 }
 
@@ -91,8 +107,31 @@ type Scene struct {
 	Width, Height float64
 	Title         string
 	Frame         [2]Point // top left and bottom right of the plot's frame
+	Axes          Axes
 	Groups        []*Group
+	Series        []SeriesKey // of the figure, in its order
+	Data          []Datum     // every point drawn, in the figure's order
+
+	x, y axis
 }
+
+// SeriesKey is how a series shows in the drawing.
+type SeriesKey struct {
+	Name, Colour string
+	From         bench.Provenance
+}
+
+// Datum is a point of the figure and where it is drawn.
+type Datum struct {
+	Series, Dot int // places in the figure
+	Level       roofline.Unit
+	At          Point
+	Name, Doubt string
+	Outside     bool // it lies beyond the frame: At is on its edge
+}
+
+// Read returns the values that the axes show at a place.
+func (s *Scene) Read(p Point) (x, y float64) { return s.x.value(p.X), s.y.value(p.Y) }
 
 func (s *Scene) group(name string, clip bool) *Group {
 	g := &Group{Name: name, Clip: clip}
@@ -127,6 +166,7 @@ var shapes = [...][]Point{
 	Square:   {{-0.88, -0.88}, {0.88, -0.88}, {0.88, 0.88}, {-0.88, 0.88}},
 	Triangle: {{0, -1.15}, {1.1, 0.8}, {-1.1, 0.8}},
 	Diamond:  {{0, -1.2}, {1.2, 0}, {0, 1.2}, {-1.2, 0}},
+	Cross:    {{-1, -0.6}, {-0.6, -1}, {0, -0.4}, {0.6, -1}, {1, -0.6}, {0.4, 0}, {1, 0.6}, {0.6, 1}, {0, 0.4}, {-0.6, 1}, {-1, 0.6}, {-0.4, 0}},
 	Star: {{0, -1.4}, {0.36, -0.49}, {1.33, -0.43}, {0.58, 0.19}, {0.82, 1.13}, {0, 0.61},
 		{-0.82, 1.13}, {-0.58, 0.19}, {-1.33, -0.43}, {-0.36, -0.49}},
 }

@@ -67,6 +67,8 @@ func (s *svg) element(e Element) {
 		s.printf("<polygon points=\"%s\"%s/>\n", places(e.Area.Points), style(e.Area.Style))
 	case e.Marker != nil:
 		s.marker(e.Marker)
+	case e.Cloud != nil:
+		s.cloud(e.Cloud)
 	case e.Text != nil:
 		s.text(e.Text)
 	}
@@ -86,6 +88,16 @@ func (s *svg) marker(m *Marker) {
 		return
 	}
 	s.printf("<%s%s><title>%s</title></%[1]s>\n", tag, attributes, escape(m.Title))
+}
+
+// cloud writes many dots as one path of points with round ends, the shortest
+// form that SVG has.
+func (s *svg) cloud(c *Cloud) {
+	s.printf("<path fill=\"none\" stroke=\"%s\" stroke-width=\"%s\" stroke-linecap=\"round\" opacity=\"%s\" d=\"", escape(c.Fill), number(2*c.Size), number(c.Opacity))
+	for _, p := range c.Points {
+		s.printf("M%s %sh0", number(p.X), number(p.Y))
+	}
+	s.printf("\"/>\n")
 }
 
 func (s *svg) text(t *Text) {

@@ -6,7 +6,10 @@ const spread = 1.15
 
 // width returns the width in pixels that a text of a size takes at most. Labels
 // are placed by it, so that every back end and machine places them alike.
-func width(s string, size float64, bold bool) float64 {
+func width(s string, size float64, bold bool) float64 { return helvetica(s, size, bold) * spread }
+
+// helvetica returns the width of a text in Helvetica itself.
+func helvetica(s string, size float64, bold bool) float64 {
 	sum := 0
 	for _, r := range s {
 		if r >= ' ' && int(r-' ') < len(widths) {
@@ -15,7 +18,7 @@ func width(s string, size float64, bold bool) float64 {
 			sum += 600
 		}
 	}
-	w := float64(sum) * size / 1000 * spread
+	w := float64(sum) * size / 1000
 	if bold {
 		w *= 1.09
 	}

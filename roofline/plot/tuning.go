@@ -74,28 +74,33 @@ func Device(title string, a *roofline.Assessment) (*Figure, error) {
 		{roofline.Shared, a.Roofs.Shared, a.Work.SharedBytes.Value > 0},
 	} {
 		if level.used {
-			label := fmt.Sprintf("%s %.0f GB/s (%s)", level.unit, level.figure.Value, level.figure.Basis)
-			f.Slopes = append(f.Slopes, Slope{label, level.figure.Value})
+			f.Slopes = append(f.Slopes, MemorySlope(level.unit, level.figure))
 		}
 	}
 	peak, ok := a.Peak()
 	if !ok {
 		return nil, fmt.Errorf("roofline plot: %s: the work has no operations to rate", title)
 	}
-	f.Roofs = append(f.Roofs, Roof{Label: peakLabel(peak), TFLOPS: peak.TFLOPS})
+	f.Roofs = append(f.Roofs, PeakRoof(peak))
 	if share, ok := a.Roofs.GPU.MMASyncOfPeak(); ok && share < 1 && peak.Math.Tensor() {
 		f.Roofs = append(f.Roofs, Roof{fmt.Sprintf("mma.sync reaches %.0f %%: %.0f TFLOP/s", share*100, share*peak.TFLOPS), share * peak.TFLOPS, true})
 	}
 	if p, ok := a.Roofs.GPU.Peak(target.F32); ok && peak.Math != target.F32 {
-		f.Roofs = append(f.Roofs, Roof{Label: peakLabel(p), TFLOPS: p.TFLOPS})
+		f.Roofs = append(f.Roofs, PeakRoof(p))
 	}
 	return f, nil
 }
 
-func peakLabel(p target.Peak) string {
+// MemorySlope is a level's bandwidth, named with what the figure rests on.
+func MemorySlope(level roofline.Unit, bandwidth target.Figure) Slope {
+	return Slope{fmt.Sprintf("%s %.0f GB/s (%s)", level, bandwidth.Value, bandwidth.Basis), bandwidth.Value}
+}
+
+// PeakRoof is a peak, named with its clock.
+func PeakRoof(p target.Peak) Roof {
 	kind := "dense, "
 	if !p.Math.Tensor() {
 		kind = "FMA, "
 	}
-	return fmt.Sprintf("%s %.4g TFLOP/s (%s%.0f MHz)", p.Math, p.TFLOPS, kind, p.ClockMHz)
+	return Roof{Label: fmt.Sprintf("%s %.4g TFLOP/s (%s%.0f MHz)", p.Math, p.TFLOPS, kind, p.ClockMHz), TFLOPS: p.TFLOPS}
 }

@@ -1,0 +1,247 @@
+package plot
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/kgen-dev/kgen/roofline"
+)
+
+// shapeOf gives each level of memory its shape.
+func shapeOf(u roofline.Unit) Shape {
+	switch u {
+	case roofline.L2:
+		return Square
+	case roofline.Shared:
+		return Triangle
+	}
+	return Circle
+}
+
+// mark is a dot's marker for one level, with the place where it is drawn.
+type mark struct {
+	Marker
+	dot     *Dot
+	level   roofline.Intensity
+	outside bool // of the frame
+}
+
+// Series of more dots than crowdFrom are drawn small, of more than cloudFrom as
+// one cloud, whose dots have no words of their own in the drawing.
+const (
+	crowdFrom = 24
+	cloudFrom = 1000
+)
+
+// data draws clouds first and the best last, then writes labels where room is.
+func (d *drawing) data() {
+	g := d.scene.group("data", false)
+	var labelled []mark
+	for i := range d.figure.Series {
+		s := &d.figure.Series[i]
+		d.scene.Series = append(d.scene.Series, SeriesKey{s.Name, colourOf(i), s.From})
+		if s.Joined {
+			d.join(g, s, colourOf(i))
+		}
+		labelled = append(labelled, d.series(g, i, false)...)
+	}
+	for i := range d.figure.Series {
+		labelled = append(labelled, d.series(g, i, true)...)
+	}
+	slices.SortStableFunc(d.scene.Data, func(a, b Datum) int { return cmp.Or(cmp.Compare(a.Series, b.Series), cmp.Compare(a.Dot, b.Dot)) })
+	labels := d.scene.group("labels", false)
+	for _, best := range []bool{true, false} {
+		for _, m := range labelled {
+			if m.dot.Best == best {
+				d.label(labels, m)
+			}
+		}
+		if best { // the ceilings have their whole length to be named at
+			d.ceilingLabels()
+		}
+	}
+}
+
+func colourOf(series int) string { return palette[series%len(palette)] }
+
+// series draws the dots of a series that are best, or those that are not, and
+// returns the first marker of each that has a label.
+func (d *drawing) series(g *Group, i int, best bool) []mark {
+	s := &d.figure.Series[i]
+	var labelled []mark
+	var cloud []Point
+	for k := range s.Dots {
+		dot := &s.Dots[k]
+		if dot.Best != best {
+			continue
+		}
+		marks := d.marks(i, k)
+		if len(s.Dots) > cloudFrom && len(marks) == 1 && !best && dot.Label == "" && dot.Doubt == "" && !marks[0].outside {
+			cloud = append(cloud, marks[0].At)
+			continue
+		}
+		d.draw(g, s, marks)
+		if dot.Label != "" {
+			labelled = append(labelled, marks[0])
+		}
+	}
+	if len(cloud) > 0 {
+		g.Elements = append(g.Elements, Element{Cloud: &Cloud{Series: i, Points: cloud, Size: 1.5, Fill: colourOf(i), Opacity: 0.35}})
+		for _, p := range cloud {
+			d.space.take(box{p.X - 1, p.Y - 1, p.X + 1, p.Y + 1}, lines)
+		}
+	}
+	return labelled
+}
+
+// marks places the markers of a dot, one for each level of memory.
+func (d *drawing) marks(series, k int) []mark {
+	s := &d.figure.Series[series]
+	dot, colour := &s.Dots[k], colourOf(series)
+	var marks []mark
+	for _, a := range dot.At {
+		m := mark{dot: dot, level: a, Marker: Marker{
+			At: d.at(d.x.clamp(a.Value), d.y.clamp(dot.TFLOPS)), Shape: shapeOf(a.Level), Size: 4.5,
+			Style: Style{Fill: colour, Stroke: "#ffffff", Width: 0.8},
+		}}
+		m.outside = !d.x.holds(a.Value) || !d.y.holds(dot.TFLOPS)
+		switch {
+		case m.outside: // a hollow marker at the edge
+			d.outside = true
+			m.Style = Style{Fill: "#ffffff", Stroke: colour, Width: 1.5}
+		case dot.Doubt != "":
+			d.doubted = true
+			m.Shape, m.Size, m.Style = Cross, 4.5, Style{Fill: "#d62728", Stroke: "#ffffff", Width: 0.5}
+		case dot.Best:
+			m.Size, m.Style = 8, Style{Fill: colour, Stroke: ink, Width: 1.2}
+			if a.Level == roofline.HBM {
+				m.Shape = Star
+			}
+		case len(s.Dots) > crowdFrom:
+			m.Size, m.Style = 3, Style{Fill: colour, Opacity: 0.45}
+		}
+		marks = append(marks, m)
+		d.scene.Data = append(d.scene.Data, Datum{series, k, a.Level, m.At, dot.name(s), dot.Doubt, m.outside})
+	}
+	return marks
+}
+
+// draw puts the markers of a dot down, joined by a thin line.
+func (d *drawing) draw(g *Group, s *Series, marks []mark) {
+	for i := 1; i < len(marks); i++ {
+		g.line(Style{Stroke: marks[i].colour(), Width: 0.8, Opacity: 0.7}, marks[i-1].At, marks[i].At)
+		d.space.takeLine(marks[i-1].At, marks[i].At)
+	}
+	for i := len(marks) - 1; i >= 0; i-- {
+		m := marks[i]
+		m.Title = d.title(s, m.dot, m.level)
+		g.marker(m.Marker)
+		d.space.take(box{m.At.X - m.Size, m.At.Y - m.Size, m.At.X + m.Size, m.At.Y + m.Size}, solid)
+	}
+}
+
+// colour is the mark's series' colour, which a hollow marker has around it.
+func (m *mark) colour() string {
+	if m.outside {
+		return m.Style.Stroke
+	}
+	return m.Style.Fill
+}
+
+// name is what a dot is called on hover and in the table.
+func (dot *Dot) name(s *Series) string { return cmp.Or(dot.Title, dot.Label, s.Name) }
+
+func (d *drawing) title(s *Series, dot *Dot, a roofline.Intensity) string {
+	axes := d.figure.axes()
+	t := fmt.Sprintf("%s: %s %s%s, %s %s at %s", dot.name(s), plain(dot.TFLOPS), axes.Rate, from(s.From), plain(a.Value), axes.Per, a.Level)
+	if dot.Doubt != "" {
+		t += "; " + dot.Doubt
+	}
+	return t
+}
+
+// join draws a trajectory; with arrows, a head at the end of every piece.
+func (d *drawing) join(g *Group, s *Series, colour string) {
+	var path []Point
+	for _, dot := range s.Dots {
+		path = append(path, d.at(d.x.clamp(dot.At[0].Value), d.y.clamp(dot.TFLOPS)))
+	}
+	g.line(Style{Stroke: colour, Width: 1.4, Opacity: 0.8}, path...)
+	for i := 1; i < len(path); i++ {
+		d.space.takeLine(path[i-1], path[i])
+		if s.Arrows {
+			d.arrow(g, path[i-1], path[i], colour)
+		}
+	}
+}
+
+// arrow draws the head of an arrow, its tip short of the marker at b. A piece
+// too short for one has none.
+func (d *drawing) arrow(g *Group, a, b Point, colour string) {
+	const gap, length, half = 6.0, 9.0, 3.5
+	dx, dy := b.X-a.X, b.Y-a.Y
+	way := math.Hypot(dx, dy)
+	if way < gap+length {
+		return
+	}
+	dx, dy = dx/way, dy/way
+	tip := Point{b.X - gap*dx, b.Y - gap*dy}
+	back := Point{tip.X - length*dx, tip.Y - length*dy}
+	g.area(Style{Fill: colour}, tip, Point{back.X - half*dy, back.Y + half*dx}, Point{back.X + half*dy, back.Y - half*dx})
+}
+
+// label writes a dot's name as near as nothing else is in the way, with a
+// leader where that is not beside it; in a crowd without room not at all, but
+// for the best's, which is first cut less and may lie on lines.
+func (d *drawing) label(g *Group, m mark) {
+	if !m.dot.Best {
+		d.labelWithin(g, m, frameWidth/2, lines|solid)
+		return
+	}
+	for _, clear := range []layer{lines | solid, solid} {
+		for _, share := range []float64{0.8, 0.5} {
+			if d.labelWithin(g, m, frameWidth*share, clear) {
+				return
+			}
+		}
+	}
+}
+
+func (d *drawing) labelWithin(g *Group, m mark, limit float64, clear layer) bool {
+	text := fit(m.dot.Label, smallFont, m.dot.Best, limit)
+	for away := 6.0; away < 200; away *= 1.25 {
+		for _, dir := range directions {
+			r := m.Size + away
+			t := Text{
+				At:     Point{m.At.X + dir.X*r, m.At.Y + dir.Y*r + 4},
+				Anchor: Start, Size: smallFont, Bold: m.dot.Best, Fill: ink, Text: text,
+			}
+			switch {
+			case dir.X < 0:
+				t.Anchor = End
+			case dir.X == 0:
+				t.Anchor = Middle
+			}
+			start := Point{m.At.X + dir.X*m.Size, m.At.Y + dir.Y*m.Size}
+			end := Point{t.At.X - dir.X*2, t.At.Y - 4 - dir.Y*6}
+			leader := away > 14
+			if leader && !d.space.clearLine(Point{start.X + dir.X*cell, start.Y + dir.Y*cell}, end) || !d.space.place(&t, d.inside, clear) {
+				continue
+			}
+			if leader {
+				g.line(Style{Stroke: faded, Width: 0.7}, start, end)
+			}
+			g.text(t)
+			return true
+		}
+	}
+	return false
+}
+
+// directions are where a label is tried, in order of preference.
+var directions = [...]Point{
+	{1, 0}, {1, -0.7}, {1, 0.7}, {-1, 0}, {-1, -0.7}, {-1, 0.7}, {0, -1}, {0, 1},
+	{0.5, -1}, {0.5, 1}, {-0.5, -1}, {-0.5, 1}, {1, -0.35}, {1, 0.35}, {-1, -0.35}, {-1, 0.35},
+}

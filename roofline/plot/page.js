@@ -1,0 +1,135 @@
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const points = data.Points, total = points.X.length;
+  const names = points.Name.split("\n").slice(0, total)
+    .map(line => line.split(" ").map(w => data.Words[parseInt(w, 36)] ?? "").join(" "));
+  const outside = new Set(points.Outside ?? []), doubt = new Map();
+  for (let i = 0; i < (points.Doubt ?? []).length; i += 2) doubt.set(points.Doubt[i], data.Doubts[points.Doubt[i + 1]]);
+  const value = (axis, hundredths) => 10 ** (axis.Low + (hundredths / 100 - axis.Start) / (axis.End - axis.Start) * (axis.High - axis.Low));
+  const digits = v => v >= 1000 ? v.toFixed(0) : v.toPrecision(3);
+  const rate = i => value(data.Y, points.Y[i]), per = i => value(data.X, points.X[i]);
+  const edge = i => outside.has(i) ? "beyond the frame at " : "";
+  const word = i => data.Series[points.Series[i]].Name;
+  const text = i => `${names[i]} (${word(i)}${data.Series[points.Series[i]].From ? ", " + data.Series[points.Series[i]].From : ""}): ` +
+    `${edge(i)}${digits(rate(i))} ${data.Axes.Rate}, ${digits(per(i))} ${data.Axes.Per} at ${data.Levels[points.Level[i]]}` +
+    (doubt.has(i) ? `; ${doubt.get(i)}` : "");
+
+  const svg = document.querySelector("#drawing svg"), space = "http://www.w3.org/2000/svg";
+  const layer = svg.getElementById("data") ?? svg;
+  const path = (indices, colour, width, opacity, first) => {
+    const p = document.createElementNS(space, "path");
+    p.setAttribute("d", indices.map(i => `M${points.X[i] / 100} ${points.Y[i] / 100}h0`).join(""));
+    for (const [k, v] of Object.entries({fill: "none", stroke: colour, "stroke-width": width, "stroke-linecap": "round", opacity})) p.setAttribute(k, v);
+    if (first) layer.prepend(p); else layer.append(p);
+    return p;
+  };
+  data.Series.forEach((s, k) => {
+    if (!s.Cloud) return;
+    const own = [];
+    for (let i = 0; i < total; i++) if (points.Series[i] === k && !outside.has(i) && !doubt.has(i)) own.push(i);
+    path(own, s.Colour, 3, 0.35, true);
+  });
+
+  // The table shows the first rows alone: nobody reads a hundred thousand.
+  const most = 500, columns = [
+    ["name", i => names[i]], ["series", word], ["level", i => data.Levels[points.Level[i]]],
+    [data.Axes.Rate, rate], [data.Axes.Per, per], ["", i => doubt.get(i) ?? (outside.has(i) ? "beyond the frame" : "")]];
+  let shown = [], order = null, down = false, hits = [];
+  const head = document.querySelector("thead"), body = document.querySelector("tbody"), count = document.getElementById("count");
+  const chosen = document.createElementNS(space, "circle");
+  for (const [k, v] of Object.entries({r: 9, fill: "none", stroke: "#d62728", "stroke-width": 2, visibility: "hidden"})) chosen.setAttribute(k, v);
+  svg.append(chosen);
+  const choose = i => {
+    chosen.setAttribute("visibility", i < 0 ? "hidden" : "visible");
+    if (i >= 0) { chosen.setAttribute("cx", points.X[i] / 100); chosen.setAttribute("cy", points.Y[i] / 100); }
+  };
+  const row = document.createElement("tr");
+  columns.forEach(([title], c) => {
+    const cell = document.createElement("th");
+    cell.textContent = title;
+    cell.onclick = () => { down = order === c && !down; order = c; fill(); };
+    row.append(cell);
+  });
+  head.append(row);
+  const fill = () => {
+    const rows = shown.slice();
+    if (order !== null) {
+      const of = columns[order][1];
+      rows.sort((a, b) => { const x = of(a), y = of(b); return (x < y ? -1 : x > y ? 1 : a - b) * (down ? -1 : 1); });
+    }
+    body.replaceChildren(...rows.slice(0, most).map(i => {
+      const line = document.createElement("tr");
+      for (const [, of] of columns) {
+        const cell = document.createElement("td"), v = of(i);
+        if (typeof v === "number") { cell.className = "number"; cell.textContent = digits(v); } else cell.textContent = v;
+        line.append(cell);
+      }
+      line.onmouseenter = () => choose(i);
+      return line;
+    }));
+    count.textContent = `${shown.length} of ${total} points` + (shown.length > most ? `, the first ${most} in the table` : "");
+  };
+  const filter = document.getElementById("filter");
+  const apply = () => {
+    const wanted = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    shown = [];
+    for (let i = 0; i < total; i++) {
+      const all = wanted.length ? (names[i] + " " + word(i) + " " + data.Levels[points.Level[i]] + " " + (doubt.get(i) ?? "")).toLowerCase() : "";
+      if (wanted.every(w => all.includes(w))) shown.push(i);
+    }
+    hits.forEach(p => p.remove());
+    hits = [];
+    svg.classList.toggle("filtered", wanted.length > 0);
+    if (wanted.length) data.Series.forEach((s, k) => {
+      const own = shown.filter(i => points.Series[i] === k);
+      if (!own.length) return;
+      const p = path(own, s.Colour, own.length > 1000 ? 3 : 7, 0.9, false);
+      p.classList.add("hit");
+      hits.push(p);
+    });
+    choose(-1);
+    fill();
+  };
+  filter.oninput = apply;
+
+  // The nearest point within a few pixels, found in cells of the drawing.
+  const side = 1600, cells = new Map(), key = (x, y) => Math.floor(x / side) + "," + Math.floor(y / side);
+  for (let i = 0; i < total; i++) {
+    const k = key(points.X[i], points.Y[i]);
+    if (!cells.has(k)) cells.set(k, []);
+    cells.get(k).push(i);
+  }
+  const hover = document.getElementById("hover");
+  const nearest = (x, y) => {
+    let best = -1, least = 1200 * 1200;
+    for (let dx = -side; dx <= side; dx += side) for (let dy = -side; dy <= side; dy += side)
+      for (const i of cells.get(key(x + dx, y + dy)) ?? []) {
+        const d = (points.X[i] - x) ** 2 + (points.Y[i] - y) ** 2;
+        if (d < least) { least = d; best = i; }
+      }
+    return best;
+  };
+  svg.querySelectorAll("g title").forEach(t => t.remove()); // the page has its own words on hover
+  svg.onmousemove = e => {
+    const box = svg.getBoundingClientRect(), view = svg.viewBox.baseVal;
+    const i = nearest((e.clientX - box.left) / box.width * view.width * 100, (e.clientY - box.top) / box.height * view.height * 100);
+    hover.hidden = i < 0;
+    choose(i);
+    if (i < 0) return;
+    hover.textContent = text(i);
+    hover.style.left = Math.min(e.clientX + 14, innerWidth - hover.offsetWidth - 8) + "px";
+    hover.style.top = Math.min(e.clientY + 14, innerHeight - hover.offsetHeight - 8) + "px";
+  };
+  svg.onmouseleave = () => { hover.hidden = true; };
+
+  const root = document.documentElement, dark = on => root.classList.toggle("dark", on);
+  dark(matchMedia("(prefers-color-scheme: dark)").matches);
+  document.getElementById("theme").onclick = () => dark(!root.classList.contains("dark"));
+  // page.html#filter=words&theme=dark opens it so.
+  const start = new URLSearchParams(location.hash.slice(1));
+  if (start.has("theme")) dark(start.get("theme") === "dark");
+  filter.value = start.get("filter") ?? "";
+  apply();
+  if (start.has("point")) { const i = +start.get("point"); hover.hidden = false; hover.textContent = text(i); choose(i); }
+})();
