@@ -56,6 +56,7 @@ var doors = map[string]string{
 	"github.com/spf13/cobra":          "cmd/kgen/internal/cli",
 	"github.com/spf13/pflag":          "cmd/kgen/internal/cli",
 	"golang.org/x/term":               "cmd/kgen/internal/cli",
+	"golang.org/x/image":              "roofline/plot",
 	"golang.org/x/sync":               "...",
 	"gonum.org/v1/gonum":              "tune",
 	"modernc.org/sqlite":              "tune/store",

@@ -142,21 +142,30 @@ func (g *GPU) join(archs []*Arch, rates map[Math]float64) error {
 // findL2 fills in every GPU's L2 bandwidth.
 func (t *table) findL2() error {
 	for _, g := range t.gpus {
-		like, ok := t.byKey[normalise(g.arch.L2Like)]
-		if !ok {
-			return fmt.Errorf("arch.json: %s: l2_like names no GPU: %q", g.CC, g.arch.L2Like)
+		if err := t.giveL2(g); err != nil {
+			return err
 		}
-		if f, ok := g.probedL2(); ok {
-			g.l2 = f
-			continue
-		}
-		f, ok := like.probedL2()
-		if !ok {
-			return fmt.Errorf("arch.json: %s: l2_like %s has no measured L2 bandwidth", g.CC, like.ID)
-		}
-		scale := float64(g.SMs) * g.Clock() / (float64(like.SMs) * like.Clock())
-		g.l2 = Figure{f.Value * scale, Derived, "by SMs and clock from " + like.ID, f.Sources}
 	}
+	return nil
+}
+
+// giveL2 fills in a GPU's L2 bandwidth: its own, or that of the GPU that its
+// architecture is like.
+func (t *table) giveL2(g *GPU) error {
+	like, ok := t.byKey[normalise(g.arch.L2Like)]
+	if !ok {
+		return fmt.Errorf("arch.json: %s: l2_like names no GPU: %q", g.CC, g.arch.L2Like)
+	}
+	if f, ok := g.probedL2(); ok {
+		g.l2 = f
+		return nil
+	}
+	f, ok := like.probedL2()
+	if !ok {
+		return fmt.Errorf("arch.json: %s: l2_like %s has no measured L2 bandwidth", g.CC, like.ID)
+	}
+	scale := float64(g.SMs) * g.Clock() / (float64(like.SMs) * like.Clock())
+	g.l2 = Figure{f.Value * scale, Derived, "by SMs and clock from " + like.ID, f.Sources}
 	return nil
 }
 

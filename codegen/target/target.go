@@ -37,6 +37,7 @@ type table struct {
 	archs    []*Arch
 	releases []PTXRelease
 	sources  map[string]Source
+	rates    map[string]map[Math]float64 // by rate key
 }
 
 type gpuFile struct {
@@ -74,7 +75,10 @@ func decode(gpus, archs []byte) (*table, error) {
 	if err := json.Unmarshal(archs, &af); err != nil {
 		return nil, fmt.Errorf("arch.json: %w", err)
 	}
-	t := &table{byKey: map[string]*GPU{}, archs: af.Archs, releases: af.Releases, sources: map[string]Source{}}
+	t := &table{byKey: map[string]*GPU{}, archs: af.Archs, releases: af.Releases, sources: map[string]Source{}, rates: map[string]map[Math]float64{}}
+	for key, r := range gf.Rates {
+		t.rates[key] = r.FMA
+	}
 	for _, m := range []map[string]Source{gf.Sources, af.Sources} {
 		for k, s := range m {
 			t.sources[k] = s

@@ -40,7 +40,7 @@ type familyVerb struct {
 }
 
 // gpuUsage is the usage text of --gpu.
-const gpuUsage = "`NAME` of the GPU, such as h100 or sm_86; kgen gpus lists them"
+const gpuUsage = "`NAME` of the GPU, such as h100 or sm_86; kgen gpus lists them. Or FILE.json with one of your own"
 
 func (a *app) familyCommand(v familyVerb) *cobra.Command {
 	var gpu string
@@ -134,6 +134,15 @@ func newJob(f *family.Family, gpu string, given map[string]string) (*job, error)
 func lookupGPU(name string) (*target.GPU, error) {
 	if name == "" {
 		return nil, usagef("--gpu is missing: want a name such as h100; kgen gpus lists them")
+	}
+	return anyGPU(name)
+}
+
+// anyGPU is a GPU of the table, or that of a file.
+func anyGPU(name string) (*target.GPU, error) {
+	if strings.HasSuffix(name, ".json") {
+		g, err := target.ReadFile(name)
+		return g, usage(err)
 	}
 	g, err := target.Lookup(name)
 	return g, usage(err)

@@ -18,7 +18,10 @@ func (a *app) gpusCommand() *cobra.Command {
 		Short: "List the GPUs kgen knows, or show one",
 		Long: `List the GPUs kgen knows, or show one with the source of each figure.
 
-A name is an id, an alias such as h100 or sm_86, or what the driver reports.
+A name is an id, an alias such as h100 or sm_86, or what the driver reports; a
+name that ends in .json is a file with a GPU of your own: an object with the keys
+that --json prints, of which id, compute_capability, sm_count, clock_mhz and
+bandwidth_gbs are needed. --gpu takes such a file everywhere.
 Bandwidth is the memory's: "device" is from the clock and bus width that a
 driver reports, "published" is what the vendor prints. TFLOP/s are dense, of
 16-bit tensor instructions with 32-bit accumulation, from SMs, rate and clock.`,
@@ -28,9 +31,9 @@ driver reports, "published" is what the vendor prints. TFLOP/s are dense, of
 			if len(args) == 0 {
 				return a.listGPUs()
 			}
-			g, err := target.Lookup(args[0])
+			g, err := anyGPU(args[0])
 			if err != nil {
-				return usage(err)
+				return err
 			}
 			return a.showGPU(g)
 		},

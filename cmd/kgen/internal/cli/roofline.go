@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -30,7 +29,7 @@ type rooflineReport struct {
 	Intensities []roofline.Intensity `json:"intensities"`
 	Provenance  bench.Provenance     `json:"provenance"` // of the four above
 	Library     *tune.Library        `json:"library"`    // null where the tables lack the problem
-	SVG         string               `json:"svg,omitempty"`
+	Drawing     string               `json:"drawing,omitempty"`
 }
 
 // workInfo is a problem's work; all of it is by formula.
@@ -44,7 +43,7 @@ type workInfo struct {
 
 func (a *app) rooflineCommand() *cobra.Command {
 	var file string
-	return a.familyCommand(familyVerb{
+	c := a.familyCommand(familyVerb{
 		name:  "roofline",
 		short: "Say how fast a problem can be on a GPU, and what limits it",
 		long: `Say how fast a problem can be on a GPU at best: the least time of each unit for
@@ -53,19 +52,18 @@ and what a library reached where the measured tables have the problem.`,
 		example: `  kgen roofline gemm --gpu a100 --m 8192
   kgen roofline flashattn --gpu h100 --seq 16384 -o attention.svg`,
 		flags: func(c *cobra.Command) {
-			c.Flags().StringVarP(&file, "output", "o", "", "draw the roofline to `FILE.svg`")
+			c.Flags().StringVarP(&file, "output", "o", "", "draw the roofline to `FILE`, which ends in "+plot.Formats)
 			a.jsonFlag(c)
 		},
 		run: func(_ context.Context, j *job) error {
-			if ext := filepath.Ext(file); file != "" && ext != ".svg" {
-				return usagef("-o %s: want a name that ends in .svg", file)
-			}
-			if err := checkOutput(file); err != nil {
+			if err := checkFigure(file); err != nil {
 				return err
 			}
 			return a.roofline(j, file)
 		},
 	})
+	c.AddCommand(a.reproduceCommand())
+	return c
 }
 
 func (a *app) roofline(j *job, file string) error {
@@ -88,22 +86,22 @@ func (a *app) roofline(j *job, file string) error {
 	}
 	r.Library = library
 	if file != "" {
-		svg, err := drawing(r, assessment)
+		figure, err := drawing(r, assessment)
 		if err != nil {
 			return err
 		}
-		if err := writeFile("-o", file, svg); err != nil {
+		if err := drawTo(file, figure); err != nil {
 			return err
 		}
-		if r.SVG, err = filepath.Abs(file); err != nil {
+		if r.Drawing, err = filepath.Abs(file); err != nil {
 			return err
 		}
 	}
 	return a.printRoofline(j, r)
 }
 
-// drawing is the roofline with the problem at its limit, as SVG.
-func drawing(r *rooflineReport, assessment *roofline.Assessment) ([]byte, error) {
+// drawing is the roofline with the problem at its limit.
+func drawing(r *rooflineReport, assessment *roofline.Assessment) (*plot.Figure, error) {
 	gpu := assessment.Roofs.GPU
 	f, err := plot.Device(r.Kernel+" on "+gpu.Name, assessment)
 	if err != nil {
@@ -118,13 +116,7 @@ func drawing(r *rooflineReport, assessment *roofline.Assessment) ([]byte, error)
 			return nil, err
 		}
 	}
-	scene, err := f.Scene()
-	if err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	err = scene.WriteSVG(&b)
-	return b.Bytes(), err
+	return f, nil
 }
 
 func (a *app) printRoofline(j *job, r *rooflineReport) error {
@@ -143,8 +135,8 @@ func (a *app) printRoofline(j *job, r *rooflineReport) error {
 	}
 	fmt.Fprintln(a.out)
 	a.printLibrary(r.Library)
-	if r.SVG != "" {
-		fmt.Fprintf(a.out, "drawing   %s\n", r.SVG)
+	if r.Drawing != "" {
+		fmt.Fprintf(a.out, "drawing   %s\n", r.Drawing)
 	}
 	return nil
 }

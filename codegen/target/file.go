@@ -1,0 +1,247 @@
+package target
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+)
+
+// maxFile bounds what ReadFile reads: a record has a few kilobytes.
+const maxFile = 1 << 20
+
+// ReadFile reads a GPU of the user's own: a JSON object with the keys of
+// gpus.json. Needed are id, compute_capability, sm_count, clock_mhz and
+// bandwidth_gbs. Rates are those of rate_key, or, if that is missing, of a GPU
+// of the same compute capability; fma_per_sm_clk replaces them kind by kind.
+// Limits that are missing are those of such a GPU. The errors name file and
+// line.
+//
+// A record under the id of a known GPU that says something else gets an id of
+// its own, so that no result is taken for the known GPU's.
+func ReadFile(file string) (*GPU, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("%s: more than %d bytes: want one GPU's record", file, maxFile)
+	}
+	g, err := parseGPU(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s:%w", file, err)
+	}
+	return g, nil
+}
+
+// lineError is an error at a place in a JSON text.
+type lineError struct {
+	line int
+	err  error
+}
+
+func (e *lineError) Error() string { return fmt.Sprintf("%d: %v", e.line, e.err) }
+
+func (e *lineError) Unwrap() error { return e.err }
+
+// at gives an error the line of a key, or 1.
+func at(data []byte, key string, format string, args ...any) error {
+	line := 1
+	if i := bytes.Index(data, []byte(`"`+key+`"`)); key != "" && i >= 0 {
+		line += bytes.Count(data[:i], []byte("\n"))
+	}
+	return &lineError{line, fmt.Errorf(format, args...)}
+}
+
+// parseGPU reads a record of the user's.
+func parseGPU(data []byte) (*GPU, error) {
+	var record map[string]json.RawMessage
+	g := &GPU{}
+	var own struct {
+		Rates map[Math]float64 `json:"fma_per_sm_clk"`
+	}
+	for _, into := range []any{&record, g, &own} {
+		if err := json.Unmarshal(data, into); err != nil {
+			return nil, jsonError(data, err)
+		}
+	}
+	if record == nil {
+		return nil, at(data, "", "want an object with the keys of a GPU, such as id and sm_count")
+	}
+	for _, key := range sortedKeys(record) {
+		if !slices.Contains(recordKeys(), key) {
+			return nil, at(data, key, "unknown key %q: want those of gpus.json, as kgen gpus h100 --json prints them", key)
+		}
+	}
+	if err := g.checkOwn(data); err != nil {
+		return nil, err
+	}
+	if err := g.complete(data, own.Rates); err != nil {
+		return nil, err
+	}
+	g.raw = withoutAliases(record)
+	if known, ok := load().byKey[normalise(g.ID)]; ok {
+		if sameJSON(known.raw, g.raw) {
+			return known, nil
+		}
+		g.ID = fmt.Sprintf("%s-%x", g.ID, sha256.Sum256(g.raw))[:len(g.ID)+9]
+	}
+	return g, nil
+}
+
+// checkOwn refuses a record that lacks what everything else is computed from.
+func (g *GPU) checkOwn(data []byte) error {
+	if g.ID == "" || len(g.ID) > maxName || strings.ContainsFunc(g.ID, func(r rune) bool { return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789-_.", r) }) {
+		return at(data, "id", "id %q: want small letters, digits and dashes", g.ID)
+	}
+	for _, n := range []struct {
+		key    string
+		value  float64
+		needed bool
+	}{
+		{"sm_count", float64(g.SMs), true},
+		{"clock_mhz", g.ClockMHz, true},
+		{"bandwidth_gbs", g.BandwidthGBs, true},
+		{"tensor_clock_mhz", g.TensorClockMHz, false},
+		{"max_clock_mhz_device", g.MaxClockMHz, false},
+		{"bandwidth_device_gbs", g.BandwidthDevice, false},
+		{"memory_gb", g.MemoryGB, false},
+		{"memory_gib_device", g.MemoryGiB, false},
+		{"l2_mib", g.L2MiB, false},
+		{"nvlink_gbs", g.NVLinkGBs, false},
+		{"smem_per_sm_kib", float64(g.SharedPerSMKiB), false},
+		{"smem_per_block_optin_kib", float64(g.SharedPerBlockKiB), false},
+		{"registers_per_sm", float64(g.RegistersPerSM), false},
+		{"max_warps_per_sm", float64(g.MaxWarpsPerSM), false},
+		{"max_blocks_per_sm", float64(g.MaxBlocksPerSM), false},
+	} {
+		if n.value < 0 || n.needed && n.value == 0 {
+			return at(data, n.key, "%s is %g: want a number above 0", n.key, n.value)
+		}
+	}
+	for _, b := range g.L2Bandwidth {
+		if !(b.GBs > 0) {
+			return at(data, "l2_bandwidth", "l2_bandwidth of %g GB/s: want a number above 0", b.GBs)
+		}
+	}
+	return nil
+}
+
+// complete joins the record with what kgen knows of its architecture.
+func (g *GPU) complete(data []byte, own map[Math]float64) error {
+	t := load()
+	var like *GPU
+	for _, k := range t.gpus {
+		if k.CC == g.CC && (like == nil || k.RateKey == g.RateKey) {
+			like = k
+		}
+	}
+	if like == nil {
+		return at(data, "compute_capability", "compute_capability %s: kgen knows none of it", g.CC)
+	}
+	if g.RateKey == "" {
+		g.RateKey = like.RateKey
+	}
+	base, ok := t.rates[g.RateKey]
+	if !ok {
+		return at(data, "rate_key", "rate_key %q: want one of %s", g.RateKey, strings.Join(sortedKeys(t.rates), ", "))
+	}
+	rates := map[Math]float64{}
+	for m, r := range base {
+		rates[m] = r
+	}
+	for _, m := range sortedKeys(own) {
+		if !slices.Contains(Maths(), m) || !(own[m] >= 0) {
+			return at(data, string(m), "fma_per_sm_clk: %s %g: want a kind of arithmetic of gpus.json and a rate", m, own[m])
+		}
+		if rates[m] = own[m]; own[m] == 0 {
+			delete(rates, m)
+		}
+	}
+	if g.Name == "" {
+		g.Name = g.ID
+	}
+	if g.TensorClockMHz == 0 {
+		g.TensorClockMHz = g.ClockMHz
+	}
+	for _, l := range []struct{ own, known *int }{
+		{&g.SharedPerSMKiB, &like.SharedPerSMKiB}, {&g.SharedPerBlockKiB, &like.SharedPerBlockKiB},
+		{&g.RegistersPerSM, &like.RegistersPerSM}, {&g.MaxWarpsPerSM, &like.MaxWarpsPerSM}, {&g.MaxBlocksPerSM, &like.MaxBlocksPerSM},
+	} {
+		if *l.own == 0 {
+			*l.own = *l.known
+		}
+	}
+	if err := g.join(t.archs, rates); err != nil {
+		return at(data, "", "%w", err)
+	}
+	return t.giveL2(g)
+}
+
+// jsonError words what encoding/json found, with its line.
+func jsonError(data []byte, err error) error {
+	offset := int64(0)
+	switch e := err.(type) { //nolint:errorlint // encoding/json returns them as they are
+	case *json.SyntaxError:
+		offset = e.Offset
+	case *json.UnmarshalTypeError:
+		offset = e.Offset
+		err = fmt.Errorf("%s: a %s: want %s", e.Field, e.Value, e.Type)
+	}
+	offset = min(offset, int64(len(data)))
+	return &lineError{1 + bytes.Count(data[:offset], []byte("\n")), err}
+}
+
+// recordKeys are the keys that a record may have.
+var recordKeys = sync.OnceValue(func() []string {
+	keys := map[string]bool{"aliases": true, "fma_per_sm_clk": true}
+	for _, g := range load().gpus {
+		var record map[string]json.RawMessage
+		if err := json.Unmarshal(g.raw, &record); err != nil {
+			panic(fmt.Sprintf("target: embedded tables: %v", err))
+		}
+		for k := range record {
+			keys[k] = true
+		}
+	}
+	return sortedKeys(keys)
+})
+
+func sortedKeys[K ~string, V any](m map[K]V) []K {
+	keys := make([]K, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Slice(keys, func(i, j int) bool { return keys[i] < keys[j] })
+	return keys
+}
+
+// withoutAliases is the record as a canonical text, less the aliases that kgen
+// gpus adds.
+func withoutAliases(record map[string]json.RawMessage) json.RawMessage {
+	delete(record, "aliases")
+	text, err := json.Marshal(record)
+	if err != nil {
+		panic(fmt.Sprintf("target: a record that was read cannot be written: %v", err))
+	}
+	return text
+}
+
+func sameJSON(known, own json.RawMessage) bool {
+	var record map[string]json.RawMessage
+	if err := json.Unmarshal(known, &record); err != nil {
+		return false
+	}
+	return bytes.Equal(withoutAliases(record), own)
+}

@@ -1,0 +1,95 @@
+package target
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func readText(t *testing.T, text string) (*GPU, error) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "own.json")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+	return ReadFile(file)
+}
+
+func TestOwnGPU(t *testing.T) {
+	g, err := readText(t, `{"id": "h20", "name": "NVIDIA H20", "compute_capability": "9.0", "sm_count": 78,
+		"clock_mhz": 1980, "bandwidth_gbs": 4000, "l2_mib": 60, "fma_per_sm_clk": {"fp64": 0, "bf16": 478}}`)
+	require.NoError(t, err)
+	p, ok := g.Peak(BF16)
+	require.True(t, ok)
+	require.InEpsilon(t, 78*478*2*1980e-6, p.TFLOPS, 1e-12)
+	_, ok = g.Peak(F64)
+	require.False(t, ok, "a rate of 0 is none")
+	require.Equal(t, 4000.0, g.HBM().Value)
+	require.Equal(t, 227<<10, g.Limits().SharedPerBlock, "of a GPU like it")
+	require.Positive(t, g.L2().Value)
+	require.Equal(t, "sm_90a", g.Arch())
+	// The known GPU's rates are not touched.
+	h100, err := Lookup("h100")
+	require.NoError(t, err)
+	_, ok = h100.Peak(F64)
+	require.True(t, ok)
+}
+
+// A record of the table is the table's GPU; changed, it is another.
+func TestOwnGPUUnderAKnownName(t *testing.T) {
+	for _, known := range All() {
+		if known.ClockMHz == 0 {
+			continue
+		}
+		g, err := readText(t, string(known.JSON()))
+		require.NoError(t, err, known.ID)
+		require.Same(t, known, g)
+	}
+	g, err := readText(t, `{"id":"h100-sxm5-80","compute_capability":"9.0","sm_count":100,"clock_mhz":1000,"bandwidth_gbs":1000}`)
+	require.NoError(t, err)
+	require.Regexp(t, `^h100-sxm5-80-[0-9a-f]{8}$`, g.ID)
+	require.Equal(t, 100, g.SMs)
+}
+
+func TestBadOwnGPU(t *testing.T) {
+	for text, want := range map[string]string{
+		``:                                 "1: unexpected end",
+		"{\n\"id\": 5\n}":                  "2: id: a number: want string",
+		"{\n\"id\": \"x\",\n}":             "3: invalid character",
+		`null`:                             "1: want an object",
+		`[]`:                               "1: : a array: want",
+		"{\n\n\"sm_cout\": 5}":             `3: unknown key "sm_cout"`,
+		`{"id": "A B"}`:                    `1: id "A B": want small letters`,
+		`{"id": "a"}`:                      "1: sm_count is 0: want a number above 0",
+		"{\"id\":\"a\",\n\"sm_count\":-1}": "2: sm_count is -1",
+		`{"id":"a","sm_count":1,"clock_mhz":1,"bandwidth_gbs":1,"compute_capability":"3.5"}`:                             "compute_capability 3.5: kgen knows none",
+		`{"id":"a","sm_count":1,"clock_mhz":1,"bandwidth_gbs":1,"compute_capability":"9.0","rate_key":"x"}`:              `rate_key "x": want one of`,
+		`{"id":"a","sm_count":1,"clock_mhz":1,"bandwidth_gbs":1,"compute_capability":"9.0","fma_per_sm_clk":{"fp99":1}}`: "fma_per_sm_clk: fp99 1: want a kind",
+		`{"id":"a","sm_count":1,"clock_mhz":1,"bandwidth_gbs":1,"compute_capability":"9.0","l2_bandwidth":[{"gbs":0}]}`:  "l2_bandwidth of 0 GB/s",
+		`{"id":"a","sm_count":1,"clock_mhz":1,"bandwidth_gbs":1,"compute_capability":"nine"}`:                            `compute capability "nine"`,
+	} {
+		_, err := readText(t, text)
+		require.ErrorContains(t, err, want, text)
+		require.ErrorContains(t, err, "own.json:", text)
+	}
+	_, err := ReadFile(filepath.Join(t.TempDir(), "none.json"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func FuzzOwnGPU(f *testing.F) {
+	for _, g := range All()[:3] {
+		f.Add([]byte(g.JSON()))
+	}
+	f.Add([]byte(`{"id":"a","sm_count":1,"clock_mhz":1e300,"bandwidth_gbs":1,"compute_capability":"9.0","fma_per_sm_clk":{"fp64":1}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		g, err := parseGPU(data)
+		if err != nil {
+			return
+		}
+		for _, m := range Maths() {
+			g.Peak(m)
+		}
+		require.Positive(t, g.SMs)
+		require.Positive(t, g.L2().Value)
+	})
+}
