@@ -21,6 +21,7 @@ func Families() []*family.Family {
 		attention.Family(),
 		layernorm.Family(),
 		paged.Family(),
+		paged.AppendFamily(),
 		softmax.Family(),
 	}
 }

@@ -102,8 +102,13 @@ func (s *session) artifacts(ctx context.Context, found, top []finding) error {
 	return atomicfile.Write(files...)
 }
 
-// plot draws all configurations that have a time, the chosen one standing out.
+// plot draws all configurations that have a time, the chosen one standing out. Nothing
+// of kernels that only move data, which have no rate of arithmetic.
 func (s *session) plot(found []finding, best int) ([]byte, error) {
+	if s.Problem.Work().FLOPs == 0 {
+		s.result.Notes = append(s.result.Notes, "no arithmetic: no roofline is drawn")
+		return nil, nil
+	}
 	var entries []plot.Entry
 	for i := range found {
 		e := &found[i].eval

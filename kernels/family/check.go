@@ -52,7 +52,10 @@ func (t *Tensor) Check(r Region, e Expected) error {
 // become. Where want is near the end of the type's range, that is its largest finite
 // value or, in a type that does not saturate, an infinity.
 func Right(e ir.Elem, got, want, tol float64) bool {
-	if math.IsInf(want, 0) {
+	switch {
+	case math.IsNaN(want):
+		return math.IsNaN(got)
+	case math.IsInf(want, 0):
 		return got == want
 	}
 	f := format(e)

@@ -25,6 +25,8 @@ type Family struct {
 	// programs' views.
 	Prefix string
 	Sizes  []Extent
+	// With are families whose kernels go with this one's in generated packages.
+	With []string
 	// Others are changes of the flags whose programs serve sizes that those of the flags
 	// as they are do not, such as unaligned ones: faster programs first.
 	Others []map[string]string
@@ -93,6 +95,7 @@ type Arg struct {
 	Dims    []int
 	Strides []int // in elements
 	Out     bool  // written, not read
+	Partial bool  // of an output: some elements are left as they were, where NaN is expected
 
 	// Fill changes a tensor's random input after it was drawn; nil leaves it.
 	Fill func(*Tensor)
@@ -132,7 +135,8 @@ type Region struct {
 }
 
 // Expected is a region's values in row-major order, and how far each may be off.
-// Where Want is infinite it is exact.
+// Where Want is infinite it is exact, and where it is NaN so must the output be, which
+// holds NaN before a run.
 type Expected struct {
 	Want, Tol []float64
 }

@@ -13,7 +13,7 @@ import (
 // Every page in use belongs to one sequence, and what no sequence holds is NaN.
 func TestTableAndCache(t *testing.T) {
 	for _, layout := range []string{"nhd", "hnd"} {
-		p := &Problem{Batch: 5, Query: 1, Context: 100, Page: 8, Heads: 2, KVHeads: 2, HeadDim: 16, Layout: layout, Ragged: true, Type: "bf16"}
+		p := &Problem{Heads: 2, pool: pool{Batch: 5, Query: 1, Context: 100, Page: 8, KVHeads: 2, HeadDim: 16, Layout: layout, Ragged: true, Type: "bf16"}}
 		d, err := family.NewData(p.Args(), 1)
 		require.NoError(t, err)
 		owner := map[int32]int{}
@@ -47,7 +47,7 @@ func TestTableAndCache(t *testing.T) {
 // The order of pages means nothing: with the table and the cache permuted alike, the
 // expected values stay.
 func TestExpectFollowsTheTable(t *testing.T) {
-	p := &Problem{Batch: 1, Query: 2, Context: 40, Page: 4, Heads: 2, KVHeads: 1, HeadDim: 16, Layout: "nhd", Type: "f16"}
+	p := &Problem{Heads: 2, pool: pool{Batch: 1, Query: 2, Context: 40, Page: 4, KVHeads: 1, HeadDim: 16, Layout: "nhd", Type: "f16"}}
 	d, err := family.NewData(p.Args(), 1)
 	require.NoError(t, err)
 	pages := p.table()
@@ -69,7 +69,7 @@ func TestExpectFollowsTheTable(t *testing.T) {
 
 // A key left out shows in both outputs.
 func TestTolerancesNoticeADroppedKey(t *testing.T) {
-	p := &Problem{Batch: 1, Query: 1, Context: 500, Page: 16, Heads: 1, KVHeads: 1, HeadDim: 64, Layout: "nhd", Type: "bf16"}
+	p := &Problem{Heads: 1, pool: pool{Batch: 1, Query: 1, Context: 500, Page: 16, KVHeads: 1, HeadDim: 64, Layout: "nhd", Type: "bf16"}}
 	short := *p
 	short.Window = 499
 	d, err := family.NewData(p.Args(), 1)
@@ -91,7 +91,7 @@ func TestTolerancesNoticeADroppedKey(t *testing.T) {
 func TestRegions(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 200 {
-		p := &Problem{Query: 1 + r.IntN(9), Heads: 1 + r.IntN(9), KVHeads: 1, HeadDim: 16}
+		p := &Problem{Heads: 1 + r.IntN(9), pool: pool{Query: 1 + r.IntN(9), KVHeads: 1, HeadDim: 16}}
 		lo := r.IntN(p.rows())
 		hi := lo + 1 + r.IntN(p.rows()-lo)
 		var rows []int
@@ -110,4 +110,31 @@ func TestRegions(t *testing.T) {
 		require.Equal(t, lo, rows[0])
 		require.Equal(t, hi-1, rows[len(rows)-1])
 	}
+}
+
+// Of each sequence the last tokens are written, as many as it has; of new tokens the last.
+func TestAppendExpectsTheLastTokens(t *testing.T) {
+	p := &Append{pool{Batch: 4, Query: 30, Context: 60, Page: 4, KVHeads: 2, HeadDim: 16, Layout: "hnd", Ragged: true, Type: "f16"}}
+	d, err := family.NewData(p.Args(), 1)
+	require.NoError(t, err)
+	e, err := p.Expect(d, d["v"].Whole())
+	require.NoError(t, err)
+	written, short := 0, 0
+	for b := range p.Batch {
+		n := p.length(b)
+		written += min(n, p.Query) * p.KVHeads * p.HeadDim
+		if n == 0 {
+			require.Nil(t, p.written(b, 29, 0))
+			continue
+		}
+		if n < p.Query {
+			short++
+			require.Nil(t, p.written(b, p.Query-n-1, 1))
+		}
+		last, err := p.Expect(d, p.written(b, p.Query-1, 1)[1])
+		require.NoError(t, err)
+		require.Equal(t, d["new_v"].At(b, p.Query-1, 1, 7), last.Want[7])
+	}
+	require.Positive(t, short)
+	require.Len(t, slices.DeleteFunc(e.Want, math.IsNaN), written)
 }

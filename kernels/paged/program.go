@@ -2,7 +2,6 @@ package paged
 
 import (
 	"math"
-	"math/bits"
 
 	"github.com/kgen-dev/kgen/ir"
 	"github.com/kgen-dev/kgen/kernels/family"
@@ -70,11 +69,8 @@ type kernel struct {
 func (p *Problem) attend(cfg config) (*ir.Kernel, error) {
 	k := &kernel{Builder: ir.NewKernel("paged"), config: cfg, p: p}
 	k.q = k.rowsOf("q")
-	k.k, k.v = k.cache("k"), k.cache("v")
-	k.table = k.View("table", ir.I32, "B", "E")
-	k.AssumeStride(k.table, 1, 1)
-	k.length = k.View("len", ir.I32, "B")
-	k.AssumeStride(k.length, 0, 1)
+	k.k, k.v = p.view(k.Builder, "k"), p.view(k.Builder, "v")
+	k.table, k.length = tableAndLength(k.Builder)
 	k.scale = k.Scalar("scale", ir.F32)
 	k.window = k.Scalar("window", ir.I32)
 	if cfg.chunk > 0 {
@@ -103,33 +99,7 @@ func (p *Problem) attend(cfg config) (*ir.Kernel, error) {
 
 // rowsOf adds a tensor of queries or outputs.
 func (k *kernel) rowsOf(name string) *ir.Value {
-	v := k.View(name, k.p.elem(), "B", "T", "KVH", k.p.group(), k.p.HeadDim)
-	k.aligned(v)
-	return v
-}
-
-// cache adds the keys or the values.
-func (k *kernel) cache(name string) *ir.Value {
-	dims := []any{"P", k.p.Page, "KVH", k.p.HeadDim}
-	if k.p.Layout == "hnd" {
-		dims = []any{"P", "KVH", k.p.Page, k.p.HeadDim}
-	}
-	v := k.View(name, k.p.elem(), dims...)
-	k.aligned(v)
-	return v
-}
-
-// aligned states that rows are contiguous and, where the padding allows, that every one
-// starts on 16 bytes.
-func (k *kernel) aligned(v *ir.Value) {
-	last := len(v.Type.Dims) - 1
-	k.AssumeStride(v, last, 1)
-	if k.p.Pad%8 == 0 {
-		k.AssumePointer(v, 16)
-		for d := range last {
-			k.AssumeStrideMultiple(v, d, 8)
-		}
-	}
+	return k.p.aligned(k.Builder, k.View(name, k.p.elem(), "B", "T", "KVH", k.p.group(), k.p.HeadDim))
 }
 
 // workspace adds the pieces' results: sums [piece, batch, head, row, dim] of weights
@@ -237,13 +207,7 @@ func (k *kernel) keys(before, tokens *ir.Value) (lo, hi *ir.Value) {
 func (k *kernel) load(cache, i *ir.Value) *ir.Value {
 	left := ir.Access{Limit: k.Sub(k.n, i)}
 	token := k.Add(k.Iota(0, k.BN), i)
-	shift := bits.TrailingZeros(uint(k.p.Page))
-	page := k.Load(k.table, []*ir.Value{k.batch, k.Ushr(token, k.Int(shift))}, ir.TileOf(ir.I32, k.BN), left)
-	slot := k.And(token, k.Int(k.p.Page-1))
-	at := []*ir.Value{page, slot, k.head, k.Int(0)}
-	if k.p.Layout == "hnd" {
-		at[1], at[2] = at[2], at[1]
-	}
+	at := k.p.place(k.Builder, k.table, k.batch, token, k.head, k.BN, left)
 	return k.Load(cache, at, ir.TileOf(k.p.elem(), k.BN, k.p.HeadDim), left)
 }
 

@@ -323,6 +323,9 @@ func TestNoPredictionBeatsTheFormulas(t *testing.T) {
 		"paged": func() map[string]string {
 			return map[string]string{"batch": size(1 << 8), "query": size(1 << 8), "context": size(1 << 12), "page": "16", "heads": "8", "kv-heads": "2"}
 		},
+		"paged-append": func() map[string]string {
+			return map[string]string{"batch": size(1 << 8), "query": size(1 << 12), "context": size(1 << 12), "kv-heads": size(1 << 6)}
+		},
 		"softmax": func() map[string]string { return map[string]string{"rows": size(1 << 31), "cols": size(1 << 31)} },
 	}
 	for _, f := range kernels.Families() {

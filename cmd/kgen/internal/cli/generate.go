@@ -122,17 +122,12 @@ func (g *generator) collect(args, gpuNames []string, name string) (*gopkg.Packag
 	if err := g.openStore(); err != nil {
 		return nil, err
 	}
-	seen := map[string]bool{}
-	for _, arg := range args {
-		f, given, err := familyArgument(arg)
-		if err != nil {
-			return nil, err
-		}
-		if seen[f.Name] {
-			return nil, usagef("%s: named twice: want packages of their own for different options", f.Name)
-		}
-		seen[f.Name] = true
-		out, err := g.family(f, given, gpus)
+	asked, err := familyArguments(args)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range asked {
+		out, err := g.family(a.family, a.given, gpus)
 		if err != nil {
 			return nil, err
 		}
@@ -158,6 +153,56 @@ func (g *generator) openStore() error {
 	var err error
 	g.open, err = store.Open(path)
 	return err
+}
+
+// generated is a family of a package, with the flags given.
+type generated struct {
+	family *family.Family
+	given  map[string]string
+}
+
+// familyArguments reads what a package is to hold: the families named, and those that go
+// with them unless they are named too, with the flags that both have.
+func familyArguments(args []string) ([]generated, error) {
+	var named []generated
+	seen := map[string]bool{}
+	for _, arg := range args {
+		f, given, err := familyArgument(arg)
+		if err != nil {
+			return nil, err
+		}
+		if seen[f.Name] {
+			return nil, usagef("%s: named twice: want packages of their own for different options", f.Name)
+		}
+		seen[f.Name] = true
+		named = append(named, generated{f, given})
+	}
+	var all []generated
+	for _, n := range named {
+		all = append(all, n)
+		for _, name := range n.family.With {
+			f, err := kernelFamily(name)
+			if err != nil {
+				return nil, err
+			}
+			if !seen[name] {
+				seen[name] = true
+				all = append(all, generated{f, shared(f, n.given)})
+			}
+		}
+	}
+	return all, nil
+}
+
+// shared are the flags given that a family has.
+func shared(f *family.Family, given map[string]string) map[string]string {
+	out := map[string]string{}
+	for name, value := range given {
+		if slices.ContainsFunc(f.Flags, func(x family.Flag) bool { return x.Name == name }) {
+			out[name] = value
+		}
+	}
+	return out
 }
 
 // familyArgument reads FAMILY[:FLAG=VALUE,...].

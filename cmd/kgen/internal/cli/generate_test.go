@@ -67,6 +67,9 @@ func main() {
 	case "paged":
 		p, err = kernels.PlanPaged(r.Device, shape[kernels.PagedShape](r))
 		a = args[kernels.PagedArgs](r)
+	case "paged-append":
+		p, err = kernels.PlanPagedAppend(r.Device, shape[kernels.PagedAppendShape](r))
+		a = args[kernels.PagedAppendArgs](r)
 	}
 	check(err)
 	workspace := r.Workspace[:len(p.Workspace)]
@@ -135,6 +138,7 @@ func TestGeneratedPackageRuns(t *testing.T) {
 		{"layernorm", map[string]string{"rows": "1", "cols": "20001"}, "a100"},
 		{"paged", map[string]string{"batch": "3", "context": "300", "ragged": "true"}, "a100"},
 		{"paged", map[string]string{"batch": "1", "context": "1100", "heads": "8", "kv-heads": "2", "query": "3"}, "h100"},
+		{"paged-append", map[string]string{"batch": "3", "context": "300", "ragged": "true", "query": "40"}, "a100"},
 	} {
 		t.Run(tt.family, func(t *testing.T) {
 			gpu := must(target.Lookup(tt.gpu))

@@ -1,0 +1,214 @@
+package paged
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"strconv"
+
+	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/ir"
+	"github.com/kgen-dev/kgen/kernels/family"
+)
+
+// pool is a batch of sequences whose keys and values lie in the pages of a cache.
+type pool struct {
+	Batch   int // sequences
+	Query   int // last tokens of each, whose queries are asked or whose keys are new
+	Context int // longest length a sequence may have
+	Page    int // tokens of a page, a power of two
+	KVHeads int
+	HeadDim int
+	Layout  string // of the cache: nhd [page, token, head, dim] or hnd [page, head, token, dim]
+	Ragged  bool   // lengths differ, from 0 to Context; else all are Context
+	Type    string // of the tensors: bf16 or f16
+
+	Pad int // elements between the rows of the tensors, those of the table left out
+}
+
+// maxPage is the largest page, in tokens.
+const maxPage = 256
+
+// Flags that both families have.
+var (
+	pageFlag    = family.Flag{Name: "page", Default: "16", Min: 1, Max: maxPage, Doc: "tokens of a page, a power of two"}
+	headDimFlag = family.Flag{Name: "head-dim", Default: "128", Min: 16, Max: 256, Multiple: 16, Doc: "elements of a head"}
+	layoutFlag  = family.OneOf("layout", "cache layout: nhd [page, token, head, dim] or hnd [page, head, token, dim]", family.Option{Name: "nhd"}, family.Option{Name: "hnd"})
+	raggedFlag  = family.Switch("ragged", false, "lengths differ, from 0 to the context")
+	typeFlag    = family.OneOf("dtype", "type of the tensors", family.Option{Name: "bf16", Since: target.CC{Major: 8}}, family.Option{Name: "f16"})
+)
+
+func parsePool(v family.Values) (*pool, error) {
+	p := &pool{
+		Batch: v.Int("batch"), Query: v.Int("query"), Context: v.Int("context"), Page: v.Int("page"),
+		KVHeads: v.Int("kv-heads"), HeadDim: v.Int("head-dim"), Layout: v.Choice("layout"), Ragged: v.Bool("ragged"), Type: v.Choice("dtype"),
+	}
+	if bits.OnesCount(uint(p.Page)) != 1 {
+		return nil, fmt.Errorf("--page %d: want a power of two from 1 to %d", p.Page, maxPage)
+	}
+	return p, nil
+}
+
+func awkwardPool(r *rand.Rand) pool {
+	p := pool{
+		Batch: 1 + r.IntN(3), Query: 1, Context: 1 + r.IntN(300), Page: 1 << r.IntN(9), KVHeads: 1 + r.IntN(2), HeadDim: 16 * (1 + r.IntN(6)),
+		Layout: []string{"nhd", "hnd"}[r.IntN(2)], Ragged: r.IntN(4) > 0, Type: []string{"bf16", "f16"}[r.IntN(2)],
+		Pad: []int{0, 0, 0, 8, 3}[r.IntN(5)],
+	}
+	if r.IntN(3) == 0 {
+		p.Query = 1 + r.IntN(20)
+	}
+	if r.IntN(6) == 0 {
+		p.HeadDim = 128 + 16*r.IntN(9)
+	}
+	return p
+}
+
+// padding is the setting that no flag sets.
+func (p *pool) padding() family.Settings {
+	if p.Pad == 0 {
+		return nil
+	}
+	return family.Settings{{Name: "pad", Value: strconv.Itoa(p.Pad)}}
+}
+
+func (p *pool) elem() ir.Elem {
+	if p.Type == "f16" {
+		return ir.F16
+	}
+	return ir.BF16
+}
+
+func (p *pool) math() target.Math {
+	if p.Type == "f16" {
+		return target.F16Acc32
+	}
+	return target.BF16
+}
+
+// length is how long a sequence is. Ragged lengths come from a hash of its number, the
+// second sequence's is 0.
+func (p *pool) length(b int) int {
+	switch {
+	case !p.Ragged:
+		return p.Context
+	case b == 1:
+		return 0
+	}
+	return int(hash(uint64(b)) % uint64(p.Context+1))
+}
+
+// hash is the finaliser of MurmurHash3.
+func hash(x uint64) uint64 {
+	x++
+	x = (x ^ x>>33) * 0xff51afd7ed558ccd
+	x = (x ^ x>>33) * 0xc4ceb9fe1a85ec53
+	return x ^ x>>33
+}
+
+// entries is the length of a row of the block table.
+func (p *pool) entries() int { return family.CeilDiv(p.Context, p.Page) }
+
+// pages is how many pages the cache has: those in use, and one that is not.
+func (p *pool) pages() int {
+	n := 1
+	for b := range p.Batch {
+		n += family.CeilDiv(p.length(b), p.Page)
+	}
+	return n
+}
+
+// unused is what the table holds past a sequence's length: no page's number.
+const unused = math.MaxInt32
+
+// table draws which pages each sequence has, in row-major order: a permutation, so that
+// neighbours in a sequence are not neighbours in memory.
+func (p *pool) table() []int32 {
+	order := rand.New(rand.NewPCG(uint64(p.Batch), uint64(p.Context))).Perm(p.pages())
+	table := make([]int32, 0, p.Batch*p.entries())
+	for b := range p.Batch {
+		used := family.CeilDiv(p.length(b), p.Page)
+		for i := range p.entries() {
+			if i < used {
+				table = append(table, int32(order[i]))
+			} else {
+				table = append(table, unused)
+			}
+		}
+		order = order[used:]
+	}
+	return table
+}
+
+// tableArg is the block table [sequence, entry].
+func (p *pool) tableArg() family.Arg {
+	return family.Arg{Name: "table", Elem: ir.I32, Dims: []int{p.Batch, p.entries()}, Strides: []int{p.entries(), 1}, Fill: func(t *family.Tensor) {
+		for i, page := range p.table() {
+			t.SetInt(int64(page), i/p.entries(), i%p.entries())
+		}
+	}}
+}
+
+// lengthArg is the lengths of the sequences.
+func (p *pool) lengthArg() family.Arg {
+	return family.Arg{Name: "len", Elem: ir.I32, Dims: []int{p.Batch}, Strides: []int{1}, Fill: func(t *family.Tensor) {
+		for b := range p.Batch {
+			t.SetInt(int64(p.length(b)), b)
+		}
+	}}
+}
+
+// cache describes the keys or the values.
+func (p *pool) cache(name string) family.Arg {
+	if p.Layout == "hnd" {
+		return p.tensor(name, p.pages(), p.KVHeads, p.Page)
+	}
+	return p.tensor(name, p.pages(), p.Page, p.KVHeads)
+}
+
+// filled is the keys or values of all sequences. Tokens past the end of a sequence's
+// last page and pages of no sequence hold NaN.
+func (p *pool) filled(name string) family.Arg {
+	a := p.cache(name)
+	a.Fill = func(t *family.Tensor) {
+		used := make([]int, p.pages()) // tokens of each page
+		table := p.table()
+		for b := range p.Batch {
+			for i, n := 0, p.length(b); n > 0; i, n = i+1, n-p.Page {
+				used[table[b*p.entries()+i]] = min(n, p.Page)
+			}
+		}
+		for page, n := range used {
+			for slot := n; slot < p.Page; slot++ {
+				for h := range p.KVHeads {
+					for j := range p.HeadDim {
+						t.Set(math.NaN(), p.at(page, slot, h, j)...)
+					}
+				}
+			}
+		}
+	}
+	return a
+}
+
+// at is where an element of the cache is.
+func (p *pool) at(page, slot, head, j int) []int {
+	if p.Layout == "hnd" {
+		return []int{page, head, slot, j}
+	}
+	return []int{page, slot, head, j}
+}
+
+// tensor describes [dims..., head dimension].
+func (p *pool) tensor(name string, dims ...int) family.Arg {
+	dims = append(append([]int{}, dims...), p.HeadDim)
+	strides := make([]int, len(dims))
+	strides[len(dims)-1] = 1
+	step := p.HeadDim + p.Pad
+	for d := len(dims) - 2; d >= 0; d-- {
+		strides[d] = step
+		step *= dims[d]
+	}
+	return family.Arg{Name: name, Elem: p.elem(), Dims: dims, Strides: strides}
+}
