@@ -53,6 +53,7 @@ type block struct {
 	refused    bool        // a copy was not made, for a fault, that was to tell an mbarrier
 	flight     []*bulkCopy // bulk copies that have not landed, oldest first
 	reducing   int         // of those, reductions in global memory
+	tensor     tensorCore
 	was        stuckState
 	pick       rng
 }

@@ -47,7 +47,8 @@ type bulkCopy struct {
 	reading *flight // of shared memory
 	data    []byte  // what was read
 	landed  bool
-	arrival bool // no copy: cp.async.mbarrier.arrive
+	arrival bool          // no copy: cp.async.mbarrier.arrive
+	commit  *tensorCommit // no copy: tcgen05.commit
 }
 
 // bulkLane is one thread's bulk groups.

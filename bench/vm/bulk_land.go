@@ -108,6 +108,10 @@ func (b *block) land(c *bulkCopy) {
 		b.arrive(c)
 		return
 	}
+	if c.commit != nil {
+		b.landCommit(c)
+		return
+	}
 	if !c.op.told {
 		b.readSource(c)
 		if c.op.reduce != nil {

@@ -31,6 +31,8 @@ type cta struct {
 	gone   bool // all its threads have exited
 	far    bool // remote has some
 
+	tensor *tensorMemory // nil: not used so far
+
 	remote []farUse           // of its shared memory by others, for each warp and lane of the cluster
 	landed map[uint32]landing // the last of others' copies to it, by the clock of the mbarrier that was told
 	known  vclock             // what its threads knew when they exited
@@ -158,6 +160,9 @@ func (c *cta) exiting(w *warp, lanes uint32) {
 	c.gone = true
 	for _, o := range c.warps {
 		c.gone = c.gone && o.live == 0
+	}
+	if c.gone {
+		c.checkTensorLeft()
 	}
 	if !c.gone || len(c.b.ctas) == 1 {
 		return

@@ -14,6 +14,7 @@ type counts struct {
 	bulk                   bench.BulkTraffic
 	mbarriers, atomics     int64
 	divergent              int64
+	products               map[bench.TensorCount]int64 // whose shape is known at run time, by one each
 }
 
 func (c *counts) add(o *counts) {
@@ -26,6 +27,12 @@ func (c *counts) add(o *counts) {
 	c.mbarriers += o.mbarriers
 	c.atomics += o.atomics
 	c.divergent += o.divergent
+	for k, n := range o.products {
+		if c.products == nil {
+			c.products = map[bench.TensorCount]int64{}
+		}
+		c.products[k] += n
+	}
 }
 
 // counting adds up what a launch's workers counted.
@@ -89,6 +96,9 @@ func (c *counting) result() bench.Counters {
 				tensor[k] += warps
 			}
 		})
+	}
+	for k, n := range c.counts.products {
+		tensor[k] += n
 	}
 	for k, n := range tensor {
 		k.Count = n

@@ -97,6 +97,9 @@ func (b *block) start(order int64) {
 		c.bars, c.gone, c.known = [16]barrier{}, false, nil
 		c.keepUses()
 		clear(c.landed)
+		if c.tensor != nil {
+			c.tensor.reset()
+		}
 	}
 	b.cluster.reset(len(b.warps))
 	b.turn, b.polled, b.idle, b.ended, b.steps = false, false, 0, 0, l.startSteps()
@@ -106,6 +109,7 @@ func (b *block) start(order int64) {
 	b.was, b.refused = stuckState{}, false
 	clear(b.mbarriers)
 	b.clocks, b.freeClocks, b.timedOut, b.flight, b.reducing = 0, b.freeClocks[:0], false, nil, 0
+	b.tensor.work, b.tensor.commits = nil, 0
 	b.faults = faultList{most: l.dev.opt.MaxFaults}
 	clear(b.shared)
 	b.pick = newRNG(l.dev.opt.Seed, uint64(order))
@@ -142,6 +146,7 @@ func (b *block) start(order int64) {
 		w.async.reset()
 		w.meetings, w.lastPoll, w.gaveUp = w.meetings[:0], nil, false
 		w.bulk, w.wg = [warpSize]*bulkLane{}, wgmmaGroups{}
+		w.tensorLoads, w.tensorStores, w.tensorClocks = nil, nil, nil
 		w.setMode()
 	}
 	b.counts.blocks += int64(l.ctas)

@@ -55,6 +55,7 @@ type inst struct {
 	mbar    *mbarrierOp
 	wg      *wgmmaOp
 	bulk    *bulkOp
+	tensor  *tensorOp
 	call    *callSite
 
 	uses, defs []int32 // every register read and written, as unified slots

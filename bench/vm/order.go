@@ -113,6 +113,7 @@ func (c *cta) orderBarrier(bar *barrier) {
 // moveFloor orders all that happened in the block before all that follows.
 func (r *raceState) moveFloor() {
 	b := r.b
+	b.settleTensor()
 	var remote clock
 	known := false
 	for _, w := range b.warps {

@@ -34,6 +34,8 @@ const (
 	ruleStoreMatrix
 	ruleAsyncCopy
 	ruleWgmma
+	ruleTensorLoad
+	ruleTensorStore
 	numRules
 )
 
@@ -67,6 +69,8 @@ func init() {
 		ruleStoreMatrix: undefinedStoreMatrix,
 		ruleAsyncCopy:   undefinedAsyncCopy,
 		ruleWgmma:       undefinedWgmma,
+		ruleTensorLoad:  undefinedTensorLoad,
+		ruleTensorStore: undefinedTensorStore,
 	}
 }
 

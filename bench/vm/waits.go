@@ -35,6 +35,8 @@ func (w *warp) awaited(p *path) string {
 		return text
 	case waitCollective:
 		return fmt.Sprintf("other lanes at %s%s", p.wait.in.coll.name, at)
+	case waitTensor:
+		return w.awaitedTensor(p) + at
 	case waitCluster:
 		return fmt.Sprintf("the cluster's barrier%s", at)
 	}

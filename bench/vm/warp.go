@@ -45,7 +45,10 @@ type warp struct {
 	tiles    *tiles
 	patterns []pattern // by memory instruction
 	async    asyncCopies
-	clock    warpClock
+
+	tensorLoads, tensorStores []*tensorWork    // not waited for
+	tensorClocks              *[warpSize]clock // what those know who wait for a thread's commits
+	clock                     warpClock
 
 	lastPoll *inst
 	polledAt int64 // w.executed then
@@ -87,6 +90,7 @@ const (
 	waitCluster                    // for the cluster's other blocks
 	waitAsync                      // for asynchronous copies to complete
 	waitTurn                       // for the block's turn to touch what all blocks share
+	waitTensor                     // for tensor memory to be allocated
 )
 
 // join is where the lanes that parted at a branch or call meet again.
