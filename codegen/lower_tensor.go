@@ -121,6 +121,10 @@ func (l *lowering) tensorCopy(o *ir.Op, mbar *simt.Value) {
 	}
 }
 
+// MapOrder is the order of a view's dims dimensions in the tensor map that the parameter
+// is.
+func (p Param) MapOrder(dims int) []int { return mapOrder(dims, p.Dim) }
+
 // mapOrder is the order of a view's dimensions in a tensor map: the contiguous one, then
 // the others from the last.
 func mapOrder(dims, inner int) []int {

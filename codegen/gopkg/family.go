@@ -127,7 +127,11 @@ func (w *writer) planFunc() {
 		for _, k := range v.Compiled.Module.Kernels {
 			shared = max(shared, k.Shared)
 		}
-		table = append(table, jen.Values(jen.Lit(v.Name), jen.Lit(v.GPU), jen.Lit(sm/10), jen.Lit(sm%10), jen.Lit(v.Driver), jen.Lit(shared), jen.Id(planOf(v))))
+		table = append(table, jen.Values(jen.Dict{
+			jen.Id("name"): jen.Lit(v.Name), jen.Id("gpu"): jen.Lit(v.GPU), jen.Id("major"): jen.Lit(sm / 10), jen.Id("minor"): jen.Lit(sm % 10),
+			jen.Id("only"): jen.Lit(v.only()), jen.Id("maps"): jen.Lit(v.maps()),
+			jen.Id("driver"): jen.Lit(v.Driver), jen.Id("shared"): jen.Lit(shared), jen.Id("plan"): jen.Id(planOf(v)),
+		}))
 	}
 	list := lowerFirst(w.Prefix) + "Variants"
 	w.file.Commentf("%s are tried in order.", list)
@@ -268,11 +272,6 @@ func (f *variantWriter) step(s ir.Step) error {
 	if err := f.checks(k, args, env); err != nil {
 		return err
 	}
-	for _, p := range k.Params {
-		if p.Kind == codegen.ParamTensorMap {
-			return fmt.Errorf("argument %s: tensor maps are not carried to packages: want portable code", f.views[args[p.Arg]].name)
-		}
-	}
 	launch := []jen.Code{jen.Id(f.images[f.v.PTX]), jen.Lit(k.Name), jen.Lit(k.Threads), jen.Lit(k.SharedBytes)}
 	for _, e := range k.Space {
 		x, err := exprOf(e, env)
@@ -353,6 +352,8 @@ func (f *variantWriter) param(p codegen.Param, view int, align int64) {
 	switch p.Kind {
 	case codegen.ParamPointer:
 		f.add(jen.Id("p").Dot("passed").Call(jen.Lit(8), jen.Lit(view), jen.Lit(int(align)), jen.Lit(t.name)))
+	case codegen.ParamTensorMap:
+		f.tensorMap(p, view, align)
 	case codegen.ParamSize:
 		f.add(jen.Id("p").Dot("known").Call(jen.Lit(4), t.dims[p.Dim].code()))
 	case codegen.ParamStride:
@@ -360,6 +361,30 @@ func (f *variantWriter) param(p codegen.Param, view int, align int64) {
 	default:
 		f.add(jen.Id("p").Dot("passed").Call(jen.Lit(max(4, t.elem.MemoryBits()/8)), jen.Lit(view), jen.Lit(0), jen.Lit(t.name)))
 	}
+}
+
+// Numbers of the driver: CUtensorMapDataType by type of elements, CUtensorMapSwizzle by
+// bytes.
+var (
+	mapTypes = map[ir.Elem]int{ir.F16: 6, ir.F32: 7, ir.BF16: 9}
+	swizzles = map[int]int{32: 1, 64: 2, 128: 3}
+)
+
+// tensorMap writes a parameter that is a tensor map.
+func (f *variantWriter) tensorMap(p codegen.Param, view int, align int64) {
+	t := f.views[view]
+	var dims, strides, box []jen.Code
+	for i, d := range p.MapOrder(len(t.dims)) {
+		dims = append(dims, jen.Uint64().Call(t.dims[d].code()))
+		box = append(box, jen.Lit(p.Box[i]))
+		if i > 0 {
+			strides = append(strides, jen.Uint64().Call(product(t.strides[d], number(int64(p.Elem.MemoryBits()/8))).code()))
+		}
+	}
+	f.add(jen.Id("p").Dot("tensorMap").Call(jen.Lit(view), jen.Lit(int(align)), jen.Lit(t.name), jen.Id("TensorMap").Values(jen.Dict{
+		jen.Id("DataType"): jen.Lit(mapTypes[p.Elem]), jen.Id("Swizzle"): jen.Lit(swizzles[p.Swizzle]),
+		jen.Id("Dims"): jen.Index().Uint64().Values(dims...), jen.Id("Strides"): jen.Index().Uint64().Values(strides...), jen.Id("Box"): jen.Index().Uint32().Values(box...),
+	})))
 }
 
 // exported makes a Go name of a snake-case one: "gemm_sm80" is "GemmSm80".

@@ -19,6 +19,10 @@ type Device struct {
 	Major, Minor int // compute capability
 	Driver       int // CUDA version of the driver as cuDriverGetVersion gives it, 12040 for 12.4; 0: not known
 	SharedOptin  int // bytes of shared memory that a block may opt in to; 0: not known
+
+	// TensorMaps says that tensor maps can be encoded, by the driver's
+	// cuTensorMapEncodeTiled. Without it no plan has any.
+	TensorMaps bool
 }
 
 // ErrUnsupported is in the errors of plans that no kernel of the package serves.
@@ -41,9 +45,22 @@ type Step struct {
 	Grid, Block, Cluster [3]uint32 // Cluster is zero for none
 	Shared               uint32    // dynamic; above 48 KiB the function's limit must be raised first
 	Offsets, Sizes       []int     // of the parameters in what Pack gives, in bytes
+	TensorMaps           []TensorMap
 
 	params   []byte
 	pointers []pointer
+}
+
+// TensorMap is a parameter of 128 bytes that describes a tensor to the bulk tensor
+// copies: the arguments of the driver's cuTensorMapEncodeTiled. All element strides are
+// 1, there is no interleaving, and what lies outside reads as zeros.
+type TensorMap struct {
+	Offset   int      // in what Pack gives, whose first 8 bytes there are the tensor's address
+	DataType uint32   // CUtensorMapDataType
+	Dims     []uint64 // elements, innermost first
+	Strides  []uint64 // bytes, of all dimensions but the innermost
+	Box      []uint32 // elements that a copy moves of each dimension
+	Swizzle  uint32   // CUtensorMapSwizzle
 }
 
 // pointer is a parameter that only the launch knows.
@@ -57,7 +74,8 @@ type pointer struct {
 
 // Pack lays out a step's parameters. values are the arguments' addresses and bits in
 // order, workspace the addresses of the plan's workspace buffers. Eight spare bytes
-// follow the parameters, for bindings that read eight bytes of each.
+// follow the parameters, for bindings that read eight bytes of each. Where the step has
+// tensor maps, their addresses are to be replaced by the maps.
 func (p *Plan) Pack(step int, values, workspace []uint64) ([]byte, error) {
 	if len(workspace) != len(p.Workspace) {
 		return nil, fmt.Errorf("%d workspace buffers: want %d", len(workspace), len(p.Workspace))
@@ -93,6 +111,13 @@ type Launcher interface {
 	Launch(function uintptr, grid, block, cluster [3]uint32, shared uint32, stream uintptr, params []byte, offsets []int) error
 }
 
+// Encoder is a Launcher that can encode tensor maps, which is what Device.TensorMaps
+// says.
+type Encoder interface {
+	Launcher
+	EncodeTensorMap(m *TensorMap, address uint64) ([128]byte, error)
+}
+
 // Args are a family's arguments.
 type Args interface{ values() []uint64 }
 
@@ -108,6 +133,9 @@ func (p *Plan) Run(l Launcher, a Args, workspace []uint64, stream uintptr) error
 		if err != nil {
 			return err
 		}
+		if err := s.encode(l, params); err != nil {
+			return fmt.Errorf("%s: %w", s.Entry, err)
+		}
 		f, err := l.Load(s.Image, s.Entry, s.Shared)
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.Entry, err)
@@ -119,12 +147,34 @@ func (p *Plan) Run(l Launcher, a Args, workspace []uint64, stream uintptr) error
 	return nil
 }
 
+// encode puts a step's tensor maps in the place of their addresses.
+func (s *Step) encode(l Launcher, params []byte) error {
+	if len(s.TensorMaps) == 0 {
+		return nil
+	}
+	e, ok := l.(Encoder)
+	if !ok {
+		return fmt.Errorf("%w: %d tensor maps: want a Launcher that is an Encoder, or a plan for a Device without TensorMaps", ErrUnsupported, len(s.TensorMaps))
+	}
+	for i := range s.TensorMaps {
+		m := &s.TensorMaps[i]
+		b, err := e.EncodeTensorMap(m, binary.LittleEndian.Uint64(params[m.Offset:]))
+		if err != nil {
+			return fmt.Errorf("tensor map %d: %w", i, err)
+		}
+		copy(params[m.Offset:], b[:])
+	}
+	return nil
+}
+
 // variant is one kernel of a family: what it needs of a device, and its plan for a
 // shape.
 type variant[S any] struct {
 	name         string
 	gpu          string // the device it was made for
 	major, minor int    // least compute capability
+	only         bool   // no newer one runs it
+	maps         bool   // it has tensor maps
 	driver       int    // least CUDA version of a driver that reads the image
 	shared       int    // bytes of shared memory of a block
 	plan         func(S) (*Plan, error)
@@ -172,6 +222,10 @@ func (v *variant[S]) runs(d Device) error {
 	switch {
 	case d.Major < v.major || d.Major == v.major && d.Minor < v.minor:
 		return fmt.Errorf("compute capability %d.%d: want %d.%d or newer", d.Major, d.Minor, v.major, v.minor)
+	case v.only && (d.Major != v.major || d.Minor != v.minor):
+		return fmt.Errorf("compute capability %d.%d: want %d.%d alone", d.Major, d.Minor, v.major, v.minor)
+	case v.maps && !d.TensorMaps:
+		return errors.New("tensor maps: the device has no way to encode them")
 	case d.Driver > 0 && d.Driver < v.driver:
 		return fmt.Errorf("a driver for CUDA %d.%d: want one for %d.%d or newer", d.Driver/1000, d.Driver%1000/10, v.driver/1000, v.driver%1000/10)
 	case d.SharedOptin > 0 && d.SharedOptin < v.shared:
@@ -256,10 +310,10 @@ func (p *planner) step(image []byte, entry string, threads, shared uint32, count
 	})
 }
 
-// param makes room for a parameter of the last step.
+// param makes room for a parameter of the last step; one of 128 bytes is aligned to 64.
 func (p *planner) param(bytes int) *Step {
 	s := &p.plan.Steps[len(p.plan.Steps)-1]
-	for len(s.params)%bytes != 0 {
+	for len(s.params)%min(bytes, 64) != 0 {
 		s.params = append(s.params, 0)
 	}
 	s.Offsets = append(s.Offsets, len(s.params))
@@ -284,6 +338,24 @@ func (p *planner) known(bytes int, v int64) {
 func (p *planner) passed(bytes, value int, align uint64, name string) {
 	s := p.param(bytes)
 	s.pointers = append(s.pointers, pointer{offset: len(s.params) - bytes, value: value, bytes: bytes, align: align, name: name})
+}
+
+// tensorMap adds a parameter that is an argument's tensor map. What a dimension of one
+// element has for a stride does not matter to a copy, but must be one that the driver
+// takes.
+func (p *planner) tensorMap(value int, align uint64, name string, m TensorMap) {
+	s := p.param(128)
+	m.Offset = len(s.params) - 128
+	s.pointers = append(s.pointers, pointer{offset: m.Offset, value: value, bytes: 8, align: align, name: name})
+	for i, n := range m.Dims[1:] {
+		if n == 1 {
+			m.Strides[i] = 16
+		}
+		if m.Strides[i] >= 1<<40 {
+			p.refuse("%s: a stride of %d bytes: tensor maps have strides below 2^40", name, m.Strides[i])
+		}
+	}
+	s.TensorMaps = append(s.TensorMaps, m)
 }
 
 // done returns the plan, or what is wrong.

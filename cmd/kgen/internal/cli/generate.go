@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -36,9 +37,10 @@ standard library alone: images are embedded, and a plan (what to launch, with
 which parameters) is made from a device and a shape without a GPU. Sizes are
 run-time arguments; a family's other flags are fixed, and can be set after a
 colon. The configuration is the best verified one of the store for the problem
-of the flags and the GPU, or else the default. The code is portable, for later
-GPUs too: where the best configuration takes instructions of one architecture
-alone, as wgmma on Hopper, the default is written. A plan's Provenance says which.
+of the flags and the GPU, or else the default; a plan's Provenance says which.
+Code is portable, for later GPUs too. Where a GPU has more of its own, as Hopper
+has wgmma and tensor maps, there is a variant of each: plans take the one with
+tensor maps for devices of which Device.TensorMaps says that they can be encoded.
 
 The folder must be new, empty or of an earlier run; what an earlier run wrote
 is replaced. The same command with the same store gives the same bytes.`,
@@ -60,7 +62,13 @@ is replaced. The same command with the same store gives the same bytes.`,
 			if name == "" {
 				name = filepath.Base(dir)
 			}
+			if err := gopkg.CheckName(name); err != nil {
+				return usage(err)
+			}
 			if err := packageFolder(dir); err != nil {
+				return err
+			}
+			if err := checkFolder("-o", dir, dir); err != nil {
 				return err
 			}
 			g := &generator{app: a, store: file}
@@ -93,6 +101,7 @@ type generator struct {
 	*app
 	store string
 	open  *store.Store
+	runs  []store.Run // newest first
 }
 
 func (g *generator) close() {
@@ -152,6 +161,13 @@ func (g *generator) openStore() error {
 	}
 	var err error
 	g.open, err = store.Open(path)
+	switch {
+	case errors.Is(err, store.ErrForeign), errors.Is(err, store.ErrNewer):
+		return usage(err)
+	case err != nil:
+		return err
+	}
+	g.runs, err = g.open.Runs()
 	return err
 }
 
@@ -251,21 +267,27 @@ func (g *generator) family(f *family.Family, given map[string]string, gpus []*ta
 			if fixed != out.Fixed {
 				return nil, usagef("%s: %s for %s and %s for %s: want the same, set them as %s:dtype=f16", f.Name, out.Fixed, gpus[0].ID, fixed, gpu.ID, f.Name)
 			}
-			v, err := g.variant(f, problem, gpu)
+			variants, err := g.variants(f, problem, gpu)
 			if err != nil {
 				return nil, err
 			}
-			v.Name = variantName(f, gpu, i)
-			if !slices.ContainsFunc(out.Variants, func(w gopkg.Variant) bool { return w.GPU == v.GPU && w.PTX == v.PTX }) {
-				out.Variants = append(out.Variants, *v)
+			for j := range variants {
+				v := &variants[j]
+				v.Name = variantName(f, gpu, i, v.Compiled)
+				if !slices.ContainsFunc(out.Variants, func(w gopkg.Variant) bool { return w.GPU == v.GPU && w.PTX == v.PTX }) {
+					out.Variants = append(out.Variants, *v)
+				}
 			}
 		}
 	}
 	return out, nil
 }
 
-func variantName(f *family.Family, gpu *target.GPU, n int) string {
+func variantName(f *family.Family, gpu *target.GPU, n int, c *codegen.Compiled) string {
 	name := strings.ToLower(f.Prefix) + "_" + strings.ReplaceAll(gpu.ID, "-", "_")
+	if strings.HasSuffix(c.Module.Arch, "a") {
+		name += "_" + strings.ReplaceAll(c.Module.Arch, "_", "")
+	}
 	if n > 0 {
 		name += "_" + strconv.Itoa(n+1)
 	}
@@ -285,12 +307,42 @@ func fixedOptions(f *family.Family, p family.Problem) string {
 	return strings.Join(fixed, " ")
 }
 
-// variant compiles a problem's best known configuration.
-func (g *generator) variant(f *family.Family, p family.Problem, gpu *target.GPU) (*gopkg.Variant, error) {
-	config, c, from, err := g.config(f, p, gpu)
+// variants compiles a problem's best known configuration: as only the GPU's own
+// architecture runs it, where that makes a difference, and as later ones do too. What was
+// tuned as the one need not be good as the other, which is then the default.
+func (g *generator) variants(f *family.Family, p family.Problem, gpu *target.GPU) ([]gopkg.Variant, error) {
+	c, from, err := g.config(f, p, gpu)
 	if err != nil {
 		return nil, err
 	}
+	own, err := compileFor(p, c, gpu, false)
+	if err != nil {
+		return nil, compileError(fmt.Errorf("%s on %s: %w", f.Name, gpu.ID, err))
+	}
+	var out []gopkg.Variant
+	if strings.HasSuffix(own.Module.Arch, "a") {
+		v, err := newVariant(own, gpu, c, from)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, *v)
+		if c, err = p.Default(gpu); err != nil {
+			return nil, usage(err)
+		}
+		from = "default"
+	}
+	portable, err := compileFor(p, c, gpu, true)
+	if err != nil {
+		return nil, compileError(fmt.Errorf("%s on %s: %w", f.Name, gpu.ID, err))
+	}
+	v, err := newVariant(portable, gpu, c, from)
+	if err != nil {
+		return nil, err
+	}
+	return append(out, *v), nil
+}
+
+func newVariant(c *codegen.Compiled, gpu *target.GPU, config space.Config, from string) (*gopkg.Variant, error) {
 	text, err := c.PTX()
 	if err != nil {
 		return nil, err
@@ -302,36 +354,26 @@ func (g *generator) variant(f *family.Family, p family.Problem, gpu *target.GPU)
 	return &gopkg.Variant{Compiled: c, PTX: text, GPU: gpu.Name, Driver: driver, Config: config.String(), Provenance: from}, nil
 }
 
-// config is the best verified configuration that the store has for a problem, or its
-// default, compiled. Code for one architecture alone takes tensor maps, which few
-// bindings can make; what was tuned as such is not what goes into packages.
-func (g *generator) config(f *family.Family, p family.Problem, gpu *target.GPU) (config space.Config, c *codegen.Compiled, from string, err error) {
-	if config, err = p.Default(gpu); err != nil {
-		return config, nil, "", usage(err)
+// config is the best verified configuration that the store has for a problem and the
+// provenance of its time, or else the default.
+func (g *generator) config(f *family.Family, p family.Problem, gpu *target.GPU) (space.Config, string, error) {
+	c, err := p.Default(gpu)
+	if err != nil {
+		return c, "", usage(err)
 	}
 	best, err := g.tuned(f, p, gpu)
+	if best == nil || err != nil {
+		return c, "default", err
+	}
+	bound, err := p.Space(gpu)
 	if err != nil {
-		return config, nil, "", err
+		return c, "", err
 	}
-	if best != nil {
-		bound, err := p.Space(gpu)
-		if err != nil {
-			return config, nil, "", err
-		}
-		tuned, err := bound.Space().Override(config, strings.Fields(best.Config))
-		if err == nil && bound.Check(tuned) == nil { // else of another version's space
-			specific, err1 := compileFor(p, tuned, gpu, false)
-			portable, err2 := compileFor(p, tuned, gpu, true)
-			if err1 == nil && err2 == nil && specific.Module.Arch == portable.Module.Arch {
-				return tuned, portable, best.Provenance.String(), nil
-			}
-		}
+	tuned, err := bound.Space().Override(c, strings.Fields(best.Config))
+	if err != nil || bound.Check(tuned) != nil { // of another version's space
+		return c, "default", nil
 	}
-	c, err = compileFor(p, config, gpu, true)
-	if err != nil {
-		return config, nil, "", compileError(fmt.Errorf("%s on %s: %w", f.Name, gpu.ID, err))
-	}
-	return config, c, "default", nil
+	return tuned, best.Provenance.String(), nil
 }
 
 // compileFor compiles a configuration, portable for code that later GPUs run too.
@@ -343,33 +385,27 @@ func compileFor(p family.Problem, config space.Config, gpu *target.GPU, portable
 	return codegen.Compile(program, gpu, codegen.Options{Portable: portable})
 }
 
-// tuned is the fastest verified evaluation of a problem, a measured one before any
-// predicted one; nil if there is none.
+// tuned is the fastest verified evaluation of a problem, nil if there is none. A measured
+// one comes before any predicted one, and of these the newest run's: what several models
+// predict does not compare.
 func (g *generator) tuned(f *family.Family, p family.Problem, gpu *target.GPU) (*store.Evaluation, error) {
-	if g.open == nil {
-		return nil, nil
-	}
 	problem, err := p.Settings().MarshalJSON()
 	if err != nil {
 		return nil, err
 	}
-	runs, err := g.open.Runs()
-	if err != nil {
-		return nil, err
-	}
 	var best *store.Evaluation
-	for _, r := range runs {
+	for i := range g.runs {
+		r := &g.runs[i]
 		if r.Family != f.Name || r.GPU != gpu.ID || !sameJSON(r.Problem, problem) {
 			continue
 		}
-		all, err := g.open.Evaluations(r.ID)
+		all, err := g.open.Best(r, math.MaxInt)
 		if err != nil {
 			return nil, err
 		}
-		for i := range all {
-			if e := &all[i]; e.Verified && e.Outcome.Timed() && (best == nil || faster(e, best)) {
-				best = e
-			}
+		at := slices.IndexFunc(all, func(e store.Evaluation) bool { return e.Verified })
+		if at >= 0 && (best == nil || measuredFaster(&all[at], best)) {
+			best = &all[at]
 		}
 	}
 	return best, nil
@@ -381,11 +417,9 @@ func sameJSON(x, y []byte) bool {
 	return json.Unmarshal(x, &a) == nil && json.Unmarshal(y, &b) == nil && reflect.DeepEqual(a, b)
 }
 
-func faster(e, than *store.Evaluation) bool {
-	if m := e.Provenance == bench.Measured; m != (than.Provenance == bench.Measured) {
-		return m
-	}
-	return e.TimeUS < than.TimeUS
+// measuredFaster tells whether an evaluation was measured and than was not, or was slower.
+func measuredFaster(e, than *store.Evaluation) bool {
+	return e.Provenance == bench.Measured && (than.Provenance != bench.Measured || e.TimeUS < than.TimeUS)
 }
 
 // leastDriver is the CUDA version of the first driver that reads PTX of the text's

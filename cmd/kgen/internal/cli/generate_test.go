@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/bench/vm"
 	"github.com/kgen-dev/kgen/codegen/gopkg"
+	"github.com/kgen-dev/kgen/codegen/ptx"
 	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/kernels/family"
 )
@@ -109,14 +111,33 @@ func check(err error) {
 
 // launched is what the consumer prints of a step.
 type launched struct {
-	Image   []byte
-	Entry   string
-	Grid    [3]uint32
-	Block   [3]uint32
-	Shared  uint32
-	Offsets []int
-	Sizes   []int
-	Params  []byte
+	Image      []byte
+	Entry      string
+	Grid       [3]uint32
+	Block      [3]uint32
+	Shared     uint32
+	Offsets    []int
+	Sizes      []int
+	TensorMaps []struct {
+		Offset            int
+		DataType, Swizzle int
+		Dims, Strides     []uint64
+		Box               []uint32
+	}
+	Params []byte
+}
+
+// encode puts the virtual machine's tensor maps into a step's parameters.
+func (s *launched) encode(t *testing.T, dev bench.Device) {
+	t.Helper()
+	for _, m := range s.TensorMaps {
+		arg, err := dev.TensorMap(&bench.TensorMap{
+			Type: map[int]ptx.Type{6: ptx.F16, 9: ptx.BF16}[m.DataType], Swizzle: []int{0, 32, 64, 128}[m.Swizzle],
+			Address: binary.LittleEndian.Uint64(s.Params[m.Offset:]), Dims: m.Dims, Strides: m.Strides, Box: m.Box,
+		})
+		require.NoError(t, err)
+		copy(s.Params[m.Offset:], arg)
+	}
 }
 
 // The generated package of four families compiles everywhere without cgo, and its plans
@@ -128,22 +149,33 @@ func TestGeneratedPackageRuns(t *testing.T) {
 		family string
 		flags  map[string]string
 		gpu    string
+		maps   int // tensor maps of all steps, if the device encodes them
 	}{
-		{"flashattn", map[string]string{"batch": "2", "heads": "4", "kv-heads": "2", "seq": "70", "seq-kv": "90"}, "a100"},
-		{"gemm", map[string]string{"m": "70", "n": "72", "k": "40"}, "h100"},
-		{"gemm", map[string]string{"m": "70", "n": "77", "k": "33"}, "a100"},
-		{"layernorm", map[string]string{"rows": "3", "cols": "2000"}, "a100"},
-		{"layernorm", map[string]string{"rows": "3", "cols": "777"}, "rtx4090"},
-		{"layernorm", map[string]string{"rows": "2", "cols": "8000"}, "h100"},
-		{"layernorm", map[string]string{"rows": "1", "cols": "20001"}, "a100"},
-		{"paged", map[string]string{"batch": "3", "context": "300", "ragged": "true"}, "a100"},
-		{"paged", map[string]string{"batch": "1", "context": "1100", "heads": "8", "kv-heads": "2", "query": "3"}, "h100"},
-		{"paged-append", map[string]string{"batch": "3", "context": "300", "ragged": "true", "query": "40"}, "a100"},
+		{"flashattn", map[string]string{"batch": "1", "heads": "2", "kv-heads": "1", "seq": "130", "seq-kv": "200"}, "h100", 3},
+		{"flashattn", map[string]string{"batch": "2", "heads": "4", "kv-heads": "2", "seq": "70", "seq-kv": "90"}, "a100", 0},
+		{"gemm", map[string]string{"m": "70", "n": "72", "k": "40"}, "h100", 2},
+		{"gemm", map[string]string{"m": "70", "n": "77", "k": "33"}, "a100", 0},
+		{"layernorm", map[string]string{"rows": "3", "cols": "2000"}, "a100", 0},
+		{"layernorm", map[string]string{"rows": "3", "cols": "777"}, "rtx4090", 0},
+		{"layernorm", map[string]string{"rows": "2", "cols": "8000"}, "h100", 0},
+		{"layernorm", map[string]string{"rows": "1", "cols": "20001"}, "a100", 0},
+		{"paged", map[string]string{"batch": "3", "context": "300", "ragged": "true"}, "a100", 0},
+		{"paged", map[string]string{"batch": "1", "context": "1100", "heads": "8", "kv-heads": "2", "query": "3"}, "h100", 0},
+		{"paged-append", map[string]string{"batch": "3", "context": "300", "ragged": "true", "query": "40"}, "a100", 0},
 	} {
 		t.Run(tt.family, func(t *testing.T) {
 			gpu := must(target.Lookup(tt.gpu))
 			f := must(kernelFamily(tt.family))
-			runGenerated(t, program, f, must(f.Problem(tt.flags, gpu)), gpu)
+			for _, encodes := range []bool{false, true} {
+				if maps := runGenerated(t, program, f, must(f.Problem(tt.flags, gpu)), gpu, encodes); encodes {
+					require.Equal(t, tt.maps, maps)
+				} else {
+					require.Zero(t, maps)
+				}
+				if tt.maps == 0 {
+					break // the same again
+				}
+			}
 		})
 	}
 }
@@ -174,8 +206,8 @@ func buildConsumer(t *testing.T, dir string, families []string, gpus string) str
 }
 
 // runGenerated lets the consumer plan a problem, launches that on the virtual machine
-// and compares all outputs with the reference.
-func runGenerated(t *testing.T, program string, f *family.Family, p family.Problem, gpu *target.GPU) {
+// and compares all outputs with the reference. It returns the number of tensor maps.
+func runGenerated(t *testing.T, program string, f *family.Family, p family.Problem, gpu *target.GPU, encodes bool) int {
 	t.Helper()
 	dev := must(vm.New(vm.Options{GPU: gpu}))
 	defer dev.Close()
@@ -210,7 +242,7 @@ func runGenerated(t *testing.T, program string, f *family.Family, p family.Probl
 	}
 	request := must(json.Marshal(map[string]any{
 		"Family": f.Name, "Shape": shape, "Args": args, "Workspace": workspace,
-		"Device": map[string]any{"Name": gpu.Name, "Major": gpu.CC.Major, "Minor": gpu.CC.Minor, "Driver": 13000, "SharedOptin": gpu.Limits().SharedPerBlock},
+		"Device": map[string]any{"Name": gpu.Name, "Major": gpu.CC.Major, "Minor": gpu.CC.Minor, "Driver": 13000, "SharedOptin": gpu.Limits().SharedPerBlock, "TensorMaps": encodes},
 	}))
 	c := exec.Command(program)
 	c.Stdin = bytes.NewReader(request)
@@ -221,7 +253,10 @@ func runGenerated(t *testing.T, program string, f *family.Family, p family.Probl
 	require.NoError(t, err)
 	var steps []launched
 	require.NoError(t, json.Unmarshal(out, &steps))
+	maps := 0
 	for _, s := range steps {
+		maps += len(s.TensorMaps)
+		s.encode(t, dev)
 		m := must(dev.Load(t.Context(), s.Entry+".ptx", bytes.TrimSuffix(s.Image, []byte{0})))
 		l := bench.Launch{Grid: s.Grid, Block: s.Block, SharedBytes: int64(s.Shared)}
 		for i, at := range s.Offsets {
@@ -238,6 +273,7 @@ func runGenerated(t *testing.T, program string, f *family.Family, p family.Probl
 		require.NoError(t, dev.Read(buffers[a.Name], 0, data[a.Name].Bytes))
 		require.NoError(t, data[a.Name].Check(a.Whole(), must(p.Expect(data, a.Whole()))))
 	}
+	return maps
 }
 
 func goName(name string) string {

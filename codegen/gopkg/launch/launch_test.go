@@ -1,0 +1,108 @@
+package launch
+
+import (
+	"encoding/binary"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// recorder is a binding that launches nothing.
+type recorder struct{ params [][]byte }
+
+func (r *recorder) Load([]byte, string, uint32) (uintptr, error) { return 1, nil }
+
+func (r *recorder) Launch(_ uintptr, _, _, _ [3]uint32, _ uint32, _ uintptr, params []byte, _ []int) error {
+	r.params = append(r.params, params)
+	return nil
+}
+
+// encoder is one that encodes tensor maps, as their number of dimensions and address.
+type encoder struct{ recorder }
+
+func (e *encoder) EncodeTensorMap(m *TensorMap, address uint64) (b [128]byte, err error) {
+	if m.Swizzle == 0 {
+		return b, errors.New("no swizzle")
+	}
+	b[0] = byte(len(m.Dims))
+	binary.LittleEndian.PutUint64(b[120:], address)
+	return b, nil
+}
+
+type addresses []uint64
+
+func (a addresses) values() []uint64 { return a }
+
+func planned(swizzle uint32) *Plan {
+	p := new(planner)
+	p.step(nil, "k", 128, 0, 3)
+	p.known(4, 7)
+	p.tensorMap(1, 16, "x", TensorMap{Swizzle: swizzle, Dims: []uint64{64, 1}, Strides: []uint64{8}, Box: []uint32{64, 1}})
+	plan, err := p.done("k", "", "default")
+	if err != nil {
+		panic(err)
+	}
+	return plan
+}
+
+func TestRunEncodesTensorMaps(t *testing.T) {
+	p := planned(3)
+	require.Equal(t, []int{0, 64}, p.Steps[0].Offsets)
+	require.Equal(t, []int{4, 128}, p.Steps[0].Sizes)
+	require.Equal(t, []uint64{16}, p.Steps[0].TensorMaps[0].Strides)
+	args := addresses{0, 4096}
+
+	var e encoder
+	require.NoError(t, p.Run(&e, args, nil, 0))
+	require.Len(t, e.params, 1)
+	require.EqualValues(t, 7, e.params[0][0])
+	require.EqualValues(t, 2, e.params[0][64])
+	require.EqualValues(t, 4096, binary.LittleEndian.Uint64(e.params[0][64+120:]))
+
+	var r recorder
+	require.ErrorIs(t, p.Run(&r, args, nil, 0), ErrUnsupported)
+	require.Empty(t, r.params)
+	require.EqualError(t, planned(0).Run(&e, args, nil, 0), "k: tensor map 0: no swizzle")
+	require.ErrorContains(t, p.Run(&e, addresses{0, 4104}, nil, 0), "x at 0x1008: want an address that is a multiple of 16")
+}
+
+// A device gets the first variant that it runs, one made for it before others.
+func TestChoose(t *testing.T) {
+	plan := func(name string) func(int) (*Plan, error) {
+		return func(n int) (*Plan, error) {
+			if n < 0 {
+				return nil, errors.New("negative")
+			}
+			return &Plan{Kernel: name}, nil
+		}
+	}
+	variants := []variant[int]{
+		{name: "own", gpu: "NVIDIA H100", major: 9, only: true, maps: true, driver: 12000, plan: plan("own")},
+		{name: "nine", gpu: "NVIDIA H100", major: 9, shared: 100000, plan: plan("nine")},
+		{name: "eight", gpu: "NVIDIA A100", major: 8, plan: plan("eight")},
+		{name: "ada", gpu: "NVIDIA L40", major: 8, minor: 0, plan: plan("ada")},
+	}
+	for _, tt := range []struct {
+		device Device
+		want   string
+	}{
+		{Device{Major: 9, TensorMaps: true}, "own"},
+		{Device{Major: 9}, "nine"},
+		{Device{Major: 9, TensorMaps: true, Driver: 11080}, "nine"},
+		{Device{Major: 9, SharedOptin: 99999}, "eight"},
+		{Device{Major: 10, TensorMaps: true}, "nine"},
+		{Device{Major: 8, Minor: 9}, "eight"},
+		{Device{Major: 8, Minor: 9, Name: "nvidia-l40"}, "ada"},
+	} {
+		p, err := choose(tt.device, 1, variants)
+		require.NoError(t, err)
+		require.Equal(t, tt.want, p.Kernel, "%+v", tt.device)
+	}
+	_, err := choose(Device{Major: 7, Minor: 5}, 1, variants)
+	require.ErrorIs(t, err, ErrUnsupported)
+	require.ErrorContains(t, err, "ada: compute capability 7.5: want 8.0 or newer")
+	_, err = choose(Device{Major: 9}, -1, variants)
+	require.ErrorIs(t, err, ErrUnsupported)
+	require.ErrorContains(t, err, "negative")
+}
