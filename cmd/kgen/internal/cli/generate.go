@@ -62,14 +62,14 @@ is replaced. The same command with the same store gives the same bytes.`,
 			if name == "" {
 				name = filepath.Base(dir)
 			}
-			if err := gopkg.CheckName(name); err != nil {
-				return usage(err)
-			}
 			if err := packageFolder(dir); err != nil {
 				return err
 			}
 			if err := checkFolder("-o", dir, dir); err != nil {
 				return err
+			}
+			if err := gopkg.CheckName(name); err != nil {
+				return usage(err)
 			}
 			g := &generator{app: a, store: file}
 			defer g.close()
