@@ -204,7 +204,7 @@ func fieldName(e *json.UnmarshalTypeError, into any) string {
 	}
 	path := strings.Split(e.Field, ".")
 	t := reflect.TypeOf(into).Elem()
-	for i := 0; i < t.NumField(); i++ {
+	for i := range t.NumField() {
 		if f := t.Field(i); f.Anonymous && path[0] == f.Name && len(path) > 1 {
 			path = path[1:]
 			break
@@ -483,13 +483,8 @@ func (a *argFile) UnmarshalJSON(text []byte) error {
 		return fmt.Errorf("argument %s: want one of %s", clip(string(text)), argForms)
 	}
 	for kind, v := range keys {
-		var err error
-		if a.kind, a.bytes, err = kind, nil, nil; kind == "bytes" {
-			a.bytes, err = hexBytes(v)
-		} else {
-			a.bytes, err = scalar(kind, v)
-		}
-		if err != nil {
+		b, err := valueBytes(kind, v)
+		if a.kind, a.bytes = kind, b; err != nil {
 			return fmt.Errorf("argument %s: %w", clip(string(text)), err)
 		}
 	}
@@ -497,6 +492,14 @@ func (a *argFile) UnmarshalJSON(text []byte) error {
 }
 
 const argForms = `{"buffer": FILE, "type": T}, {"uninitialised": COUNT, "type": T}, {"ref": NAME}, {"tensor_map": NAME, ...}, {"bytes": HEX} or a value such as {"i32": 7} or {"f32": 0.5}`
+
+// valueBytes is what an argument that is a value passes.
+func valueBytes(kind string, v json.RawMessage) ([]byte, error) {
+	if kind == "bytes" {
+		return hexBytes(v)
+	}
+	return scalar(kind, v)
+}
 
 func hexBytes(v json.RawMessage) ([]byte, error) {
 	var s string

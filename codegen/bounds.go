@@ -159,7 +159,8 @@ func (b *bounder) within(s *sum) {
 			kept = append(kept, other)
 		}
 	}
-	b.found = append(kept, *s)
+	kept = append(kept, *s)
+	b.found = kept
 }
 
 // of is where a value lies, given that no index wraps.

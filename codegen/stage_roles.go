@@ -121,7 +121,7 @@ func (s *stager) split() {
 		{Ops: []*ir.Op{s.producer, yield()}}, {Ops: append(main, yield())},
 	}}
 	roles.Roles = []ir.Role{copyRole: {Name: "copy", Warps: copyWarps}, mainRole: {Name: "main", Warps: max(s.k.Hints.Warps, 1)}}
-	body.Ops = append(common, roles)
+	body.Ops = slices.Concat(common, []*ir.Op{roles})
 }
 
 // The regions of the roles that staging makes.

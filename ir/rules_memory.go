@@ -67,7 +67,7 @@ func DefaultDims(o *Op, tileRank int) []int {
 
 func ruleLoad(o *Op, want []Type) ([]Type, error) { return want, ruleAccess(o, want[0]) }
 func ruleStore(o *Op, _ []Type) ([]Type, error)   { return nil, ruleAccess(o, o.Operand("value").Type) }
-func ruleYield(o *Op, _ []Type) ([]Type, error)   { return nil, nil }
+func ruleYield(_ *Op, _ []Type) ([]Type, error)   { return nil, nil }
 func ruleConvert(o *Op, w []Type) ([]Type, error) {
 	return w, sameTile(o.Args[0].Type, w[0], "convert")
 }
@@ -123,7 +123,7 @@ func ruleFlag(o *Op, _ []Type) ([]Type, error) {
 	return nil, nil
 }
 
-func ruleFor(o *Op, want []Type) ([]Type, error) {
+func ruleFor(o *Op, _ []Type) ([]Type, error) {
 	types := make([]Type, 0, len(o.Args)-3)
 	for _, v := range o.Args[3:] {
 		types = append(types, v.Type)
@@ -143,7 +143,7 @@ func ruleIf(o *Op, want []Type) ([]Type, error) {
 	return want, nil
 }
 
-func ruleRing(o *Op, want []Type) ([]Type, error) {
+func ruleRing(_ *Op, want []Type) ([]Type, error) {
 	if want[0].Kind != Ring {
 		return nil, fmt.Errorf("ring of type %s: want a ring", want[0])
 	}

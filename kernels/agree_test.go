@@ -7,12 +7,13 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/kgen-dev/kgen/ir"
 	"github.com/kgen-dev/kgen/ir/eval"
 	"github.com/kgen-dev/kgen/kernels"
 	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/kernels/space"
-	"github.com/stretchr/testify/require"
 )
 
 // interpret runs a program on the interpreter over the data's memory. tiles says which

@@ -96,7 +96,7 @@ func (s *session) rank(ctx context.Context) ([]candidate, error) {
 
 // estimate lowers every candidate and predicts its time without its registers.
 func (s *session) estimate(ctx context.Context, all []candidate) error {
-	return s.parallel(ctx, len(all), func(ctx context.Context, i int) error {
+	return s.parallel(ctx, len(all), func(_ context.Context, i int) error {
 		c := &all[i]
 		p, err := s.lower(c.config)
 		if err == nil {

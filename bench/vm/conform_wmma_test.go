@@ -17,14 +17,14 @@ import (
 // wmmaCase is a shape and types of wmma with how many registers each fragment
 // has: PTX ISA 9.7.14.4.1.
 type wmmaCase struct {
-	m, n, k       int
-	typ           string // of A and B
-	c, d          string // of the accumulators
-	na, nb        int    // registers
-	bits          int
-	rowA, colB    bool // the one layout that there is
-	mod           string
-	before, after string // of the types in wmma.mma
+	m, n, k    int
+	typ        string // of A and B
+	c, d       string // of the accumulators
+	na, nb     int    // registers
+	bits       int
+	rowA, colB bool // the one layout that there is
+	mod        string
+	after      string // of the types in wmma.mma
 }
 
 func wmmaCases() []wmmaCase {

@@ -55,7 +55,7 @@ func internalError(where string, cause any) *bench.InternalError {
 // broken as well.
 func (l *launch) where(b *block) (text string) {
 	text = fmt.Sprintf("kernel %s of %s", l.prog.name, l.mod.src.File)
-	defer func() { recover() }()
+	defer func() { _ = recover() }()
 	if b == nil {
 		return text
 	}

@@ -435,7 +435,7 @@ func (x *runner) weightedSum(n int) {
 func (x *runner) reduce(kernel string, first float32, greatest bool, value func(i int) rounded, src ...any) {
 	const blocks = 3
 	o := in(x, []float32{0})
-	args := append(src, o, first, mumaxN)
+	args := slices.Concat(src, []any{o, first, mumaxN})
 	x.launch(kernel, dim{blocks, 1, 1}, dim{512, 1, 1}, 0, args...)
 	var all []rounded
 	best := exact(first)

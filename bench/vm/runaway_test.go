@@ -135,7 +135,7 @@ func TestInterrupt(t *testing.T) {
 			defer cancel()
 			m, err := dev.Load(ctx, "small.ptx", []byte(c.p.text(0)))
 			require.NoError(t, err)
-			_, err = dev.Launch(ctx, m, "k", bench.Launch{Grid: [3]uint32{c.grid}, Block: [3]uint32{uint32(max(c.p.block, 1))}})
+			_, err = dev.Launch(ctx, m, "k", bench.Launch{Grid: [3]uint32{c.grid}, Block: [3]uint32{max(c.p.block, 1)}})
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 		})
 	}

@@ -93,7 +93,8 @@ func (w *warp) use(x *tensorWork, a tensorArea, write, sum bool) bool {
 		}
 	}
 	clear(t.uses[len(kept):])
-	t.uses = append(kept, now)
+	kept = append(kept, now)
+	t.uses = kept
 	return good
 }
 

@@ -194,7 +194,7 @@ func (p *product) sum(x *tensorWork, t *productTiles, which, part int) {
 	cols := p.n / p.layout.parts
 	b := t.b[part*cols*p.k:]
 	sums := t.sums[:p.layout.rows*cols]
-	p.readSums(t, which, part, sums)
+	p.readSums(which, part, sums)
 	switch {
 	case p.op.kind.scaled:
 		p.addScaled(t, sums, b, cols, part)
@@ -210,7 +210,7 @@ func (p *product) place(which, part, row int) (t *tensorMemory, lane int) {
 }
 
 // readSums reads what is added to; integers are added at the end.
-func (p *product) readSums(t *productTiles, which, part int, sums []float32) {
+func (p *product) readSums(which, part int, sums []float32) {
 	if !p.accumulate || p.dt == ptx.S32 {
 		clear(sums)
 		return

@@ -30,13 +30,13 @@ func (p *product) expandA(x *tensorWork, t *productTiles, c *cta, part int) {
 		out := t.a[row*p.k:][:p.k]
 		clear(out)
 		meta := p.metadata(x, t, c, part, row)
-		switch {
-		case p.at == ptx.TF32: // one of two
+		switch p.at {
+		case ptx.TF32: // one of two
 			for i, v := range kept {
 				code := meta >> (4 * i) & 15
 				out[2*i+int(code>>1&1)] = v
 			}
-		case p.at == packedE2M1: // two pairs of four
+		case packedE2M1: // two pairs of four
 			for i := 0; i < half; i += 2 {
 				at := int(meta >> (2 * (i / 2)) & 3)
 				out[i/4*8+2*at], out[i/4*8+2*at+1] = kept[i], kept[i+1]

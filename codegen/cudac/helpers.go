@@ -163,12 +163,11 @@ func (a *asm) text(name string) string {
 	return b.String()
 }
 
-// out adds a result by reference and returns its place in the code.
-func (a *asm) out(name string, t simt.Type, mode string) string {
+// out adds a result by reference.
+func (a *asm) out(name string, t simt.Type, mode string) {
 	letter, typ := constraint(t)
 	a.params = append(a.params, typ+" &"+name)
 	a.outs = append(a.outs, fmt.Sprintf("\"%s%s\"(%s)", mode, letter, name))
-	return ""
 }
 
 // in adds an operand.

@@ -2,6 +2,7 @@ package cudac
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/kgen-dev/kgen/codegen/simt"
@@ -290,7 +291,7 @@ func (p *printer) fill(fs []fill) {
 // splitElement is an array element's array and index.
 func splitElement(name string) (base string, index int) {
 	base, rest, _ := strings.Cut(name, "[")
-	fmt.Sscanf(rest, "%d", &index)
+	index, _ = strconv.Atoi(strings.TrimSuffix(rest, "]")) // 0 for a name without one
 	return base, index
 }
 

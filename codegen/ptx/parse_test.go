@@ -161,7 +161,7 @@ func BenchmarkParseMemory(b *testing.B) {
 	var before, parsed, kept runtime.MemStats
 	var m *Module
 	for b.Loop() {
-		m = nil
+		m = nil //nolint:ineffassign // lets the collector have it
 		runtime.GC()
 		runtime.ReadMemStats(&before)
 		var err error

@@ -56,7 +56,7 @@ func TestResolveScopes(t *testing.T) {
 	ld.global.v2.f32 v, [p+8];
 	L: ret;`))
 	slot := func(pc, operand int) int32 { return f.Code[pc].Operands[operand].Slot() }
-	require.Equal(t, Special(slot(0, 1)), TidY)
+	require.Equal(t, TidY, Special(slot(0, 1)))
 	require.NotEqual(t, slot(0, 0), slot(1, 0), "the inner %r1 is another register")
 	require.Equal(t, slot(0, 0), slot(3, 0))
 	require.EqualValues(t, 3, slot(2, 0), "the inner L")

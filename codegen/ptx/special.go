@@ -73,7 +73,7 @@ const (
 	CurrentGraphExec
 	Pm0   // %pm0 to %pm7
 	Pm0At = Pm0 + 8
-	// %pm0_64 to %pm7_64 follow, then %envreg0 to %envreg31.
+	// Envreg0 is the first of %envreg0 to %envreg31, after %pm0_64 to %pm7_64.
 	Envreg0    = Pm0At + 8
 	numSpecial = Envreg0 + 32
 )

@@ -224,13 +224,13 @@ var tensorLists = map[string]string{
 	"wmma16":  "m16n16k16|m8n32k16@6.1|m32n8k16@6.1",
 	"wspace":  "global|shared|shared::cta@7.8?",
 
-	"wgmma16":  wgmmaShapes(16, 8, 256),
-	"wgmma8":   wgmmaShapes(8, 8, 256),
-	"wgmma32":  wgmmaShapes(32, 8, 256),
-	"wgmma64":  wgmmaShapes(64, 8, 256),
-	"wgmma32i": wgmmaShapes(32, 16, 256),
-	"wgmma64i": wgmmaShapes(64, 16, 256),
-	"wgmma256": wgmmaShapes(256, 16, 256),
+	"wgmma16":  wgmmaShapes(16, 8),
+	"wgmma8":   wgmmaShapes(8, 8),
+	"wgmma32":  wgmmaShapes(32, 8),
+	"wgmma64":  wgmmaShapes(64, 8),
+	"wgmma32i": wgmmaShapes(32, 16),
+	"wgmma64i": wgmmaShapes(64, 16),
+	"wgmma256": wgmmaShapes(256, 16),
 
 	"cta":   "cta_group::1|cta_group::2",
 	"times": "x1|x2|x4|x8|x16|x32|x64|x128",
@@ -241,9 +241,9 @@ var tensorLists = map[string]string{
 
 // wgmmaShapes lists m64nNkK. N goes up by 8 to 32 at least, then by step: 8
 // for floats, 16 for integers.
-func wgmmaShapes(k, step, last int) string {
+func wgmmaShapes(k, step int) string {
 	var all []string
-	for n := 8; n <= last; n += 8 {
+	for n := 8; n <= 256; n += 8 {
 		if n <= 32 || n%step == 0 {
 			all = append(all, fmt.Sprintf("m64n%dk%d", n, k))
 		}

@@ -189,7 +189,7 @@ func (m *machine) memory(in *Instr) {
 	if in.Space == Shared {
 		mem = m.shared
 	}
-	at := int64(signed(in.Args[0].Type, m.get(in.Args[0]))) + int64(in.Offset)
+	at := signed(in.Args[0].Type, m.get(in.Args[0])) + int64(in.Offset)
 	for i := range int(in.Vec) {
 		w := in.Mem.Bytes()
 		p := mem[at+int64(i*w):][:w]

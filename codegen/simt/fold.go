@@ -157,20 +157,20 @@ func (b *Builder) foldRight(op Op, t Type, x *Value, n int64) *Value {
 			return b.And(x, b.Const(t, n-1))
 		}
 	case OpAnd:
-		switch {
-		case n == 0:
+		switch n {
+		case 0:
 			return b.Const(t, 0)
-		case n == ones:
+		case ones:
 			return x
 		}
 		if c, ok := constOperand(x, OpAnd); ok {
 			return b.And(x.Def.Args[0], b.Const(t, c.Int()&n))
 		}
 	case OpOr:
-		switch {
-		case n == 0:
+		switch n {
+		case 0:
 			return x
-		case n == ones:
+		case ones:
 			return b.Const(t, n)
 		}
 	case OpXor:

@@ -72,8 +72,6 @@ func (p poly) times(q poly) (out poly, ok bool) {
 
 func (p poly) equal(q poly) bool { return p.c == q.c && slices.Equal(p.terms, q.terms) }
 
-func (p poly) zero() bool { return p.c == 0 && len(p.terms) == 0 }
-
 // polys writes values as polys.
 type polys struct {
 	zeros *known

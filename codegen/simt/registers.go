@@ -70,7 +70,6 @@ type liveness struct {
 	order []*Instr // control instructions, inner before outer
 	mmas  []*Instr
 	tied  []*Instr
-	casts []*Instr
 }
 
 type loopSpan struct{ start, middle, end int32 }

@@ -3,7 +3,6 @@ package target
 import (
 	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"math"
 	"os"
 	"strconv"
@@ -167,7 +166,7 @@ func TestUnknownGPU(t *testing.T) {
 	for _, name := range []string{"", "-", "\x00\xff", strings.Repeat("x", 1<<20)} {
 		_, err := Lookup(name)
 		var unknown *UnknownGPUError
-		require.True(t, errors.As(err, &unknown))
+		require.ErrorAs(t, err, &unknown)
 		require.NotEmpty(t, unknown.Near)
 	}
 }

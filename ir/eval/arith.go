@@ -74,7 +74,7 @@ func maxNumber[T float32 | float64](x, y T) T {
 		return y
 	case y != y || x > y:
 		return x
-	case x == y && x == 0 && math.Signbit(float64(y)):
+	case x == y && math.Signbit(float64(y)): // -0, or the same number
 		return x
 	}
 	return y

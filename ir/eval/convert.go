@@ -157,7 +157,7 @@ func oddFloat(x int64) float64 {
 
 // castToInt rounds towards zero and clamps; NaN is 0.
 func castToInt(dst *store, to ir.Elem, src *store) {
-	at := func(i int) float64 { return float64(0) }
+	at := func(int) float64 { return 0 }
 	switch src.class {
 	case inF32:
 		at = func(i int) float64 { return float64(src.f[i]) }

@@ -13,10 +13,10 @@ func (m *machine) dot(o *ir.Op, dst *store) error {
 	rows, cols := o.Results[0].Type.Shape[0], o.Results[0].Type.Shape[1]
 	depth := o.Args[0].Type.Shape[1]
 	dst.copyRun(0, acc, 0, rows*cols)
-	switch {
-	case dst.class == inI32:
+	switch dst.class {
+	case inI32:
 		multiply(dst.i, x.i, y.i, rows, cols, depth)
-	case dst.class == inF64:
+	case inF64:
 		multiplyFma(dst.d, x.d, y.d, rows, cols, depth)
 	default:
 		m.dotF32(o, dst.f, x.f, y.f, rows, cols, depth)

@@ -100,7 +100,6 @@ var (
 	sink32 float32
 	sink16 uint16
 	sink8  uint8
-	sink64 float64
 )
 
 func BenchmarkF16ToF32(b *testing.B) {

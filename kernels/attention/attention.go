@@ -115,7 +115,7 @@ func (p *Problem) Settings() family.Settings {
 	return s
 }
 
-// Work: 4 D FLOPs and one exponential for each query and key that see each other; Q, K,
+// Work counts 4 D FLOPs and one exponential for each query and key that see each other; Q, K,
 // V, O and LSE once each.
 func (p *Problem) Work() family.Work {
 	seen := p.visible() * float64(p.Batch) * float64(p.Heads)

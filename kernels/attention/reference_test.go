@@ -5,8 +5,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kgen-dev/kgen/kernels/family"
 )
 
 func data(t testing.TB, p *Problem) family.Data {

@@ -124,7 +124,7 @@ func (p *Problem) Settings() family.Settings {
 	return s
 }
 
-// Work: 2MNK FLOPs; A, B, bias, residual and C once each; one exponential an element
+// Work counts 2MNK FLOPs; A, B, bias, residual and C once each; one exponential an element
 // for gelu and silu.
 func (p *Problem) Work() family.Work {
 	m, n, k := float64(p.M), float64(p.N), float64(p.K)

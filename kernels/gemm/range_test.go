@@ -34,7 +34,7 @@ func TestLongProducts(t *testing.T) {
 		e, err := p.Expect(d, whole(p))
 		require.NoError(t, err)
 		for i, want := range e.Want {
-			require.InDelta(t, byIndex(p, d, i/p.N, i%p.N), want, 1e-9)
+			require.InDelta(t, want, byIndex(p, d, i/p.N, i%p.N), 1e-9)
 		}
 	}
 }

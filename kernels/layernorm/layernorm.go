@@ -130,7 +130,7 @@ func (p *Problem) Settings() family.Settings {
 	return s
 }
 
-// Work: of each element the square and its sum, the product with the reciprocal
+// Work counts of each element the square and its sum, the product with the reciprocal
 // standard deviation, and what the options add; every argument once.
 func (p *Problem) Work() family.Work {
 	each := 3.0

@@ -4,8 +4,9 @@ import (
 	"math"
 	"testing"
 
-	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kgen-dev/kgen/kernels/family"
 )
 
 func data(t *testing.T, p *Problem) family.Data {

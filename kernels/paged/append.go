@@ -64,7 +64,7 @@ func (p *Append) Settings() family.Settings {
 	return append(s, p.padding()...)
 }
 
-// Work: the new keys and values are read and written once, as are the lengths and the
+// Work counts the new keys and values are read and written once, as are the lengths and the
 // table entries of their pages. No arithmetic.
 func (p *Append) Work() family.Work {
 	w := family.Work{Math: p.math(), Bytes: 4 * float64(p.Batch)}

@@ -106,7 +106,7 @@ func (p *Problem) Settings() family.Settings {
 	return append(s, p.padding()...)
 }
 
-// Work: 4 D FLOPs and one exponential for each query and key that see each other; q, o
+// Work counts 4 D FLOPs and one exponential for each query and key that see each other; q, o
 // and lse, the keys and values that are seen, and their table entries once each.
 func (p *Problem) Work() family.Work {
 	w := family.Work{Math: p.math()}

@@ -6,8 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kgen-dev/kgen/kernels/family"
 )
 
 // Every page in use belongs to one sequence, and what no sequence holds is NaN.

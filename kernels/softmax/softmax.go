@@ -50,7 +50,7 @@ func (p *Problem) Settings() family.Settings {
 	return family.Settings{{Name: "rows", Value: strconv.Itoa(p.Rows)}, {Name: "cols", Value: strconv.Itoa(p.Cols)}, {Name: "dtype", Value: p.Type}}
 }
 
-// Work: a subtraction, an exponential, an addition and a product an element, and one
+// Work counts a subtraction, an exponential, an addition and a product an element, and one
 // comparison; X and Y once each.
 func (p *Problem) Work() family.Work {
 	n := float64(p.Rows) * float64(p.Cols)

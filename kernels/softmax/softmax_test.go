@@ -10,8 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kgen-dev/kgen/kernels/family"
 )
 
 // This family is what a new one takes: this folder, and kernels.go.
@@ -61,7 +62,7 @@ func TestExpectedRowsSumToOne(t *testing.T) {
 	}
 	part, err := p.Expect(d, family.Region{Out: "y", Lo: []int{2, 100}, Hi: []int{3, 105}})
 	require.NoError(t, err)
-	require.Equal(t, e.Want[777+100:777+105], part.Want)
+	require.Equal(t, part.Want, e.Want[777+100:777+105])
 	_, err = p.Expect(d, family.Region{Out: "x"})
 	require.ErrorContains(t, err, `softmax has no output "x": want y`)
 }

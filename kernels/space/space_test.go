@@ -6,10 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	_ "github.com/kgen-dev/kgen/internal/fixedseed" // of rapid
-	"github.com/kgen-dev/kgen/kernels/space"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	_ "github.com/kgen-dev/kgen/internal/fixedseed" // of rapid
+	"github.com/kgen-dev/kgen/kernels/space"
 )
 
 func tiles() *space.Space {
@@ -83,7 +84,7 @@ func TestSettings(t *testing.T) {
 	require.Equal(t, "BM=64 BN=64 stages=2", base.String())
 	json, err := c.MarshalJSON()
 	require.NoError(t, err)
-	require.Equal(t, `{"BM":96,"BN":64,"stages":4}`, string(json))
+	require.JSONEq(t, `{"BM":96,"BN":64,"stages":4}`, string(json))
 
 	for text, want := range map[string]string{
 		"BM":        `setting "BM": want NAME=VALUE, with NAME one of BM, BN, stages`,

@@ -179,7 +179,4 @@ func (f *footprint) touch(sector int64) {
 	}
 }
 
-// Bytes returns how many different bytes, in whole sectors, were touched.
-func (f *footprint) bytes() int64 { return f.count * sectorBytes }
-
 func popcount(mask uint32) int64 { return int64(bits.OnesCount32(mask)) }

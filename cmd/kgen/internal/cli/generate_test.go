@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -247,7 +248,8 @@ func runGenerated(t *testing.T, program string, f *family.Family, p family.Probl
 	c := exec.Command(program)
 	c.Stdin = bytes.NewReader(request)
 	out, err := c.Output()
-	if failed, ok := err.(*exec.ExitError); ok {
+	failed := &exec.ExitError{}
+	if errors.As(err, &failed) {
 		t.Fatalf("%s", failed.Stderr)
 	}
 	require.NoError(t, err)

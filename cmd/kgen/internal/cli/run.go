@@ -95,7 +95,7 @@ func (a *app) runOn(ctx context.Context, open func() (bench.Device, error), e *e
 	if err != nil {
 		return err
 	}
-	defer dev.Close() //nolint:errcheck // what came of it is known
+	defer dev.Close()
 	blocks, err := parseBlocks(e.blocks)
 	if err != nil {
 		return usage(err)
