@@ -3,6 +3,7 @@ package vm_test
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/stretchr/testify/require"
 )
