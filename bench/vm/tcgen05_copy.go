@@ -126,7 +126,11 @@ func (x *tensorWork) copyTo(m *matrix, a tensorAddress) {
 	m.chunks(func(off uint64, row, k int) {
 		p := (*[16]byte)(b.shared[off:])
 		var undef [16]uint8
-		from := x.undefinedChunk(off)
+		used := 16
+		if op.expand > 0 {
+			used = 2 * op.expand
+		}
+		from := x.undefinedChunk(off, used)
 		if from != 0 {
 			copy(undef[:], b.undef.bytes[off:])
 		}

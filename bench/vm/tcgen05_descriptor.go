@@ -137,18 +137,18 @@ func (x *tensorWork) readMatrices(all []*matrix) bool {
 	return true
 }
 
-// undefinedChunk is where undefined bytes among 16 of shared memory came from,
-// 0 if there are none.
-func (x *tensorWork) undefinedChunk(off uint64) uint32 {
+// undefinedChunk is where undefined bytes among n of shared memory came from, 0 if
+// there are none.
+func (x *tensorWork) undefinedChunk(off uint64, n int) uint32 {
 	b := x.w.b
 	u := b.undef
-	if u == nil || !u.any(off, 16) {
+	if u == nil || !u.any(off, n) {
 		return 0
 	}
-	for i := range uint64(16) {
+	for i := range uint64(n) {
 		if from, ok := u.origins[off+i]; ok && u.bytes[off+i] != 0 {
 			return from
 		}
 	}
-	return b.addOrigin(origin{class: bench.UninitialisedSharedRead, src: x.from, space: ptx.SpaceShared, addr: b.address(off), size: 16, warp: x.w.index, lane: x.lane})
+	return b.addOrigin(origin{class: bench.UninitialisedSharedRead, src: x.from, space: ptx.SpaceShared, addr: b.address(off), size: n, warp: x.w.index, lane: x.lane})
 }

@@ -231,6 +231,7 @@ type tensorCommit struct {
 	works  []*tensorWork
 	mbars  []uint32 // offsets
 	number int      // in the order they are issued in
+	heard  clock    // what the thread had learnt of others
 }
 
 // tensorCommitOp is the same for whoever looks at copies in flight: something
@@ -273,6 +274,9 @@ func issueCommit(w *warp, in *inst) {
 			if x.w == w && x.lane == lane && x.pair == op.pair {
 				commit.works = append(commit.works, x)
 			}
+		}
+		if r := b.race; r != nil && !r.off {
+			commit.heard = clock{{b.order, w.clock.own[lane], w.clock.proxy[lane]}}.join(w.clock.remote[lane])
 		}
 		commit.mbars = w.committed(in, lane, addr[lane])
 		if len(commit.mbars) == 0 {
@@ -368,13 +372,15 @@ func (b *block) landUpTo(last *tensorWork) {
 	}
 }
 
-// tensorDone lets those who wait for mbarriers know of a commit's operations.
+// tensorDone lets those who wait for mbarriers know of a commit's operations,
+// and of what came before those: copies whose data they read, say. What the
+// issuing thread did itself a commit does not release.
 func (b *block) tensorDone(c *bulkCopy, told []*mbarrier) {
 	r := b.race
 	if r != nil && !r.off && len(told) > 0 {
 		id := r.newEvent(c.w, c.from, eventAsync, 0, 1<<c.lane)
 		r.onAgent(id, told[0])
-		done := c.w.tensorClock(c.lane).join(told[0].clockOf(r))
+		done := c.w.tensorClock(c.lane).join(told[0].clockOf(r)).join(c.commit.heard)
 		c.w.tensorClocks[c.lane] = done
 		for _, m := range told {
 			m.clock = m.clock.join(done)

@@ -102,9 +102,13 @@ func decodeWords(e *[32]float32, data *[16]byte, t ptx.Type) int {
 func readMatrix(x *tensorWork, m *matrix, t ptx.Type, out []float32, k int, bad []uint32) {
 	var e [32]float32
 	shared := x.w.b.shared
+	used := 16 // bytes of a chunk: the rest pads elements of 4 or 6 bits
+	if bits := narrowBits(t); bits < 8 && t != packedE2M1 {
+		used = 2 * bits
+	}
 	m.chunks(func(off uint64, row, at int) {
 		n := elementsOf(&e, (*[16]byte)(shared[off:]), t)
-		from := x.undefinedChunk(off)
+		from := x.undefinedChunk(off, used)
 		if !m.transposed {
 			copy(out[row*k+at:], e[:n])
 			if from != 0 {
