@@ -18,16 +18,17 @@ type wgmmaType struct {
 	k, bits  int
 	one, two uint32
 	integer  bool
+	anyMajor bool // M or N may be contiguous, also of 8 bits
 }
 
 var wgmmaTypes = []wgmmaType{
-	{"f16", 16, 16, 0x3c00, 0x4000, false},
-	{"bf16", 16, 16, 0x3f80, 0x4000, false},
-	{"tf32", 8, 32, 0x3f800000, 0x40000000, false},
-	{"e4m3", 32, 8, 0x38, 0x40, false},
-	{"e5m2", 32, 8, 0x3c, 0x40, false},
-	{"s8", 32, 8, 1, 2, true},
-	{"u8", 32, 8, 1, 2, true},
+	{"f16", 16, 16, 0x3c00, 0x4000, false, false},
+	{"bf16", 16, 16, 0x3f80, 0x4000, false, false},
+	{"tf32", 8, 32, 0x3f800000, 0x40000000, false, false},
+	{"e4m3", 32, 8, 0x38, 0x40, false, false},
+	{"e5m2", 32, 8, 0x3c, 0x40, false, false},
+	{"s8", 32, 8, 1, 2, true, false},
+	{"u8", 32, 8, 1, 2, true, false},
 }
 
 func (t wgmmaType) encode(v int) uint32 {
@@ -60,7 +61,7 @@ type wgmmaOperand struct {
 func drawOperand(t *rapid.T, typ wgmmaType, rows int, at int) *wgmmaOperand {
 	o := &wgmmaOperand{rows: rows, k: typ.k, t: typ}
 	o.swizzle = rapid.SampledFrom([]int{0, 32, 64, 128}).Draw(t, "swizzle")
-	o.mnMajor = typ.bits == 16 && rapid.Bool().Draw(t, "mn-major")
+	o.mnMajor = (typ.bits == 16 || typ.anyMajor) && rapid.Bool().Draw(t, "mn-major")
 	chunk := 128 / typ.bits // elements
 	other := rapid.Bool().Draw(t, "order")
 	pad := rapid.IntRange(0, 2).Draw(t, "pad")
