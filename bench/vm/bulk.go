@@ -14,6 +14,7 @@ type bulkOp struct {
 	from   *memOp // what is read of the block's own shared memory, by a copy within the cluster
 	mbar   *memOp // that is told
 	size   int32  // slot of the bytes, of a plain copy
+	base   int32  // slot of the tensor's address in place of the map's; -1 is none
 	coords []int32
 	rows   int       // row coordinates at the end of coords: tile::gather4, tile::scatter4
 	mask   int32     // slot of the multicast mask; -1 is none
@@ -111,12 +112,18 @@ func (d *decoder) bulkCopy() {
 	if d.has("bulk_group") == op.told || complete != op.told {
 		d.refuse("want a copy to shared memory with .mbarrier::complete_tx::bytes, or one to global memory with .bulk_group")
 	}
-	multicast := d.has("multicast::cluster")
+	multicast := d.take("multicast::cluster", "multicast::cluster::16b", "multicast::cluster::32b")
+	d.has("mbarrier::report::disabled")
+	if d.take("weak", "relaxed") != "" { // none of its accesses is ordered by itself
+		d.scopeOf(scopeCTA)
+	}
 	policy := d.cacheHints()
 	d.take("cta_group::1")
 	masked := d.has("cp_mask")
 	if d.has("reduce") {
 		d.reduction(op)
+	} else {
+		d.has("b128")
 	}
 	d.bulkOperands(op, within, multicast, policy, masked)
 }
@@ -135,7 +142,7 @@ func (d *decoder) reduction(op *bulkOp) {
 	op.reduce = d.atomicFunction(name, op.typ, ptx.SpaceGlobal, true)
 }
 
-func (d *decoder) bulkOperands(op *bulkOp, within, multicast, policy, masked bool) {
+func (d *decoder) bulkOperands(op *bulkOp, within bool, multicast string, policy, masked bool) {
 	ops := d.src.Operands
 	in := d.new(kindMasked)
 	in.bulk = op
@@ -172,7 +179,11 @@ func (d *decoder) bulkOperands(op *bulkOp, within, multicast, policy, masked boo
 		op.mbar = d.newMem(ptx.SpaceShared)
 		d.memory(in, op.mbar, take())
 	}
-	if multicast {
+	switch multicast {
+	case "":
+	case "multicast::cluster::32b":
+		d.source(in, &op.mask, take(), ptx.U32, exact)
+	default:
 		d.source(in, &op.mask, take(), ptx.U16, exact)
 	}
 	if policy {
@@ -202,11 +213,18 @@ func (d *decoder) bulkOperands(op *bulkOp, within, multicast, policy, masked boo
 
 // tensorOperand binds [tensor map, {coordinates}].
 func (d *decoder) tensorOperand(in *inst, op *bulkOp, o *ptx.Operand) {
-	if o.Kind != ptx.OpAddr || len(o.Elems()) != 2 {
+	parts := 2
+	if op.base = -1; d.has("override::global_address") {
+		parts = 3
+	}
+	if o.Kind != ptx.OpAddr || len(o.Elems()) != parts {
 		d.refuse("operand %s: want [tensor map, {coordinates}]", describe(o))
 	}
 	d.addressValue(in, op.global, &o.Elems()[0])
-	c := elements(&o.Elems()[1])
+	if parts == 3 {
+		d.source(in, &op.base, &o.Elems()[1], ptx.U64, exact)
+	}
+	c := elements(&o.Elems()[parts-1])
 	want := op.tensor
 	if op.rows > 0 {
 		want = 1 + op.rows
@@ -465,6 +483,11 @@ func (w *warp) tensorRows(c *bulkCopy, addr uint64) bool {
 	t, err := decodeTensorMap(b[:])
 	if err != nil {
 		return bad("%v", err)
+	}
+	if c.op.base >= 0 {
+		if t.Address = w.q[c.op.base][c.lane]; t.Address%16 != 0 {
+			return bad("tensor at %#x: want a multiple of 16", t.Address)
+		}
 	}
 	if len(t.Dims) != c.op.tensor {
 		return bad("tensor map of %d dimensions: the copy is of %d", len(t.Dims), c.op.tensor)

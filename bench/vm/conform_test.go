@@ -350,6 +350,8 @@ func bitInstructions() []instruction {
 			}
 			return v[0] & (1<<v[1] - 1)
 		}},
+		{op: "clmad.lo.u64", dst: 64, src: []int{64, 64, 64}, want: carryless(0)},
+		{op: "clmad.hi.u64", dst: 64, src: []int{64, 64, 64}, want: carryless(64)},
 		{op: "bmsk.clamp.b32", dst: 32, src: []int{32, 32}, want: func(v []uint64) uint64 {
 			var out uint64
 			for i := range uint64(32) {
@@ -533,5 +535,20 @@ st.global.v2.u64 [%ad], {%d0,%d1}; st.global.v2.u64 [%ad+16], {%d2,%d3};`,
 		x, y := wide(a[4*i], a[4*i+1]), wide(a[4*i+2], a[4*i+3])
 		require.Zero(t, wide(d[4*i], d[4*i+1]).Cmp(new(big.Int).Mod(new(big.Int).Add(x, y), mod)))
 		require.Zero(t, wide(d[4*i+2], d[4*i+3]).Cmp(new(big.Int).Mod(new(big.Int).Sub(x, y), mod)))
+	}
+}
+
+// carryless is 64 bits, from one on, of the product of two polynomials over GF(2)
+// that clmad adds to: long multiplication without carries.
+func carryless(from uint) func(v []uint64) uint64 {
+	return func(v []uint64) uint64 {
+		product := new(big.Int)
+		for i := range 64 {
+			if v[1]>>i&1 != 0 {
+				product.Xor(product, new(big.Int).Lsh(new(big.Int).SetUint64(v[0]), uint(i)))
+			}
+		}
+		product.Rsh(product, from)
+		return product.And(product, new(big.Int).SetUint64(1<<64-1)).Uint64() ^ v[2]
 	}
 }

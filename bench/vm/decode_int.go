@@ -65,6 +65,11 @@ func init() {
 		t := d.typ()
 		d.pure(szext(t.Signed(), wrap), nil, t, t, ptx.U32)
 	}
+	decoders["clmad"] = func(d *decoder) {
+		high := d.take("lo", "hi") == "hi"
+		d.typ()
+		d.pure(func(a, b, c uint64) uint64 { return carryless(a, b, high) ^ c }, nil, ptx.U64, ptx.U64, ptx.U64, ptx.U64)
+	}
 	decoders["bmsk"] = func(d *decoder) {
 		wrap := d.take("clamp", "wrap") == "wrap"
 		t := d.typ()

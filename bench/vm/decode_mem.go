@@ -212,7 +212,7 @@ func (d *decoder) addressValue(in *inst, m *memOp, base *ptx.Operand) {
 // load is ld, in all its forms.
 func (d *decoder) load(bool) {
 	m := d.newMem(d.space())
-	d.has("nc")
+	d.take("nc", "proxy::readonly")
 	d.ordering(m)
 	if m.order == release || m.order == acquireRelease {
 		d.refuse("a load does not release")
@@ -405,9 +405,17 @@ func spaceOf(a uint64) ptx.Space {
 
 // hint is an instruction that only steers caches.
 func (d *decoder) hint() {
+	if d.has("async") { // of a bulk or a tensor: what its operands are does not matter either
+		for i := range d.used {
+			d.used[i] = true
+		}
+		d.nothing()
+		return
+	}
 	d.space()
 	d.has("tensormap")
-	d.has("L1")
+	d.take("L1", "L1::32B")
+	d.has("valid_addr")
 	d.has("L2")
 	d.cacheHints()
 	d.operands(1, 2)

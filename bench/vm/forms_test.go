@@ -22,20 +22,32 @@ var update = flag.Bool("update", false, "take out of the list of refused instruc
 // that has it.
 var formTargets = []string{"sm_60", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103a", "sm_110a", "sm_120a", "sm_121a"}
 
+// newTargets are those that PTX 9.3 and 9.4 add or add to.
+var newTargets = []string{"sm_75", "sm_80", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_107a"}
+
 // TestForms tries every form of the table of PTX instructions with its
 // modifiers: the virtual machine executes it, or refuses it by name, and those
-// that it refuses are counted in testdata/refused.txt. The list only shrinks:
-// -update takes out of it what is executed now and never puts anything in.
+// that it refuses are counted in testdata: up to PTX 9.2, and what came after.
+// The lists only shrink: -update takes out of them what is executed now and never
+// puts anything in.
 func TestForms(t *testing.T) {
+	tryForms(t, ptx.Version{}, ptx.Version{Major: 9, Minor: 2}, formTargets, 900, "refused.txt")
+}
+
+func TestNewForms(t *testing.T) {
+	tryForms(t, ptx.Version{Major: 9, Minor: 2}, ptx.Version{Major: 9, Minor: 4}, newTargets, 100, "refused_new.txt")
+}
+
+// tryForms tries the forms that version v has and old has not.
+func tryForms(t *testing.T, old, v ptx.Version, names []string, least int, list string) {
 	var targets []ptx.Target
-	for _, name := range formTargets {
+	for _, name := range names {
 		tt, err := ptx.ParseTarget(name)
 		require.NoError(t, err)
 		targets = append(targets, tt)
 	}
-	v := ptx.Version{Major: 9, Minor: 2}
 	byTarget := map[ptx.Target][]ptx.Sample{}
-	for _, s := range ptx.Samples(v, targets, 130) {
+	for _, s := range ptx.Samples(old, v, targets, 130) {
 		byTarget[s.Target] = append(byTarget[s.Target], s)
 	}
 	tried, refused := map[*ptx.Spec]int{}, map[*ptx.Spec]int{}
@@ -53,14 +65,15 @@ func TestForms(t *testing.T) {
 			}
 		}
 	}
-	require.Greater(t, len(forms), 900)
+	require.Greater(t, len(forms), least)
+	line := func(f *ptx.Spec) string { return formLine(f, old == ptx.Version{}) }
 	now := map[string]int{}
 	total := map[string]int{}
 	for _, f := range forms {
-		total[formLine(f)] += tried[f]
-		now[formLine(f)] += refused[f]
+		total[line(f)] += tried[f]
+		now[line(f)] += refused[f]
 	}
-	file := filepath.Join("testdata", "refused.txt")
+	file := filepath.Join("testdata", list)
 	listed := readRefused(t, file)
 	for _, form := range slices.Sorted(maps.Keys(now)) {
 		n, before := now[form], listed[form]
@@ -158,14 +171,33 @@ func complaint(d *decoder, in *ptx.Instruction) (text string) {
 	return ""
 }
 
-// formLine is a form's name, modifiers and operands, long lists shortened.
-func formLine(f *ptx.Spec) string {
+// formLine is a form's name, modifiers and operands, long lists shortened; of one
+// that is old, without the modifiers that came after.
+func formLine(f *ptx.Spec, old bool) string {
 	words := []string{f.Name}
 	for m := range strings.FieldsSeq(f.Mods) {
-		if all := strings.Split(m, "|"); len(all) > 8 {
-			m = all[0] + "|...|" + all[len(all)-1]
+		m, optional := strings.CutSuffix(m, "?")
+		all := strings.Split(m, "|")
+		if old {
+			all = slices.DeleteFunc(all, isNew)
+		}
+		switch {
+		case len(all) == 0:
+			continue
+		case len(all) > 8:
+			all = []string{all[0], "...", all[len(all)-1]}
+		}
+		m = strings.Join(all, "|")
+		if optional {
+			m += "?"
 		}
 		words = append(words, m)
 	}
 	return strings.Join(words, " ") + " (" + strings.TrimSpace(f.Operands) + ")"
+}
+
+// isNew says whether a modifier of the table came after PTX 9.2.
+func isNew(word string) bool {
+	_, need, _ := strings.Cut(word, "@")
+	return need == "rubin" || strings.HasPrefix(need, "9.3") || strings.HasPrefix(need, "9.4")
 }

@@ -497,3 +497,18 @@ func carrying(op, part string, t ptx.Type) func(a, b, c, carry uint64) (v, out u
 		return sum(p, c, carry)
 	}
 }
+
+// carryless is one half of the 128-bit product of polynomials over GF(2).
+func carryless(a, b uint64, high bool) (r uint64) {
+	for i := range 64 {
+		if b>>i&1 == 0 {
+			continue
+		}
+		if high {
+			r ^= a >> 1 >> (63 - i)
+		} else {
+			r ^= a << i
+		}
+	}
+	return r
+}

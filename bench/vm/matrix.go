@@ -11,11 +11,12 @@ func init() {
 	decoders["movmatrix"] = (*decoder).movmatrix
 }
 
-// matrixOp takes the modifiers of ldmatrix and stmatrix: 8x8 matrices of 16-bit
-// elements.
-func (d *decoder) matrixOp() (n int, trans bool) {
-	if !d.has("sync") || !d.has("aligned") || !d.has("m8n8") {
-		d.refuse("want .sync.aligned.m8n8")
+// matrixOp takes the modifiers of ldmatrix and stmatrix, and says how many
+// registers a lane holds.
+func (d *decoder) matrixOp() (n int, form matrixForm) {
+	shape := d.take("m8n8", "m8n16", "m16n16", "m16n8")
+	if !d.has("sync") || !d.has("aligned") || shape == "" {
+		d.refuse("want .sync.aligned and a shape such as .m8n8")
 	}
 	switch d.take("x1", "x2", "x4") {
 	case "x1":
@@ -27,18 +28,27 @@ func (d *decoder) matrixOp() (n int, trans bool) {
 	default:
 		d.refuse("want .x1, .x2 or .x4")
 	}
-	trans = d.has("trans")
+	trans := d.has("trans")
 	if s := d.space(); s != ptx.SpaceShared && s != ptx.SpaceGeneric {
 		d.refuse("want shared memory")
+	}
+	switch {
+	case shape == "m16n16":
+		return 2 * n, d.byteMatrix(shape, trans)
+	case shape != "m8n8":
+		return n, d.byteMatrix(shape, trans)
 	}
 	if t := d.typ(); t != ptx.B16 {
 		d.refuse("type .%s: want .b16", t)
 	}
-	return n, trans
+	if trans {
+		return n, matrixTransposed
+	}
+	return n, matrixHalves
 }
 
 func (d *decoder) ldmatrix() {
-	n, trans := d.matrixOp()
+	n, form := d.matrixOp()
 	ops := d.operands(2, 2)
 	in := d.new(kindMasked)
 	in.mem = d.newMem(d.matrixSpace())
@@ -46,15 +56,16 @@ func (d *decoder) ldmatrix() {
 	d.memory(in, in.mem, &ops[1])
 	in.list = d.matrixRegisters(in, &ops[0], n, true)
 	in.fn[modeFull] = ldmatrix
-	if trans {
-		in.imm = 1
+	if form > matrixTransposed {
+		in.fn[modeFull] = loadBytes
 	}
+	in.imm = uint64(form)
 	in.rule = ruleLoadMatrix
 	d.emit(in)
 }
 
 func (d *decoder) stmatrix() {
-	n, trans := d.matrixOp()
+	n, form := d.matrixOp()
 	ops := d.operands(2, 2)
 	in := d.new(kindMasked)
 	in.mem = d.newMem(d.matrixSpace())
@@ -62,9 +73,7 @@ func (d *decoder) stmatrix() {
 	d.memory(in, in.mem, &ops[0])
 	in.list = d.matrixRegisters(in, &ops[1], n, false)
 	in.fn[modeFull] = stmatrix
-	if trans {
-		in.imm = 1
-	}
+	in.imm = uint64(form)
 	in.rule = ruleStoreMatrix
 	d.emit(in)
 }
@@ -220,6 +229,9 @@ func stmatrix(w *warp, in *inst) {
 
 // matrixRow is what stmatrix stores at a lane's address.
 func (w *warp) matrixRow(in *inst, lane int) [16]byte {
+	if matrixForm(in.imm) == matrixTall {
+		return w.byteRow(in, lane)
+	}
 	v, r := &w.r[in.list[lane>>3].slot], lane&7
 	var row [16]byte
 	for t := range 4 {

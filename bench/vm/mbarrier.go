@@ -53,6 +53,8 @@ const maxArrivals = 1<<20 - 1
 func (d *decoder) mbarrier() {
 	op := &mbarrierOp{dst: -1, strong: release}
 	what := d.take("init", "inval", "arrive", "arrive_drop", "expect_tx", "complete_tx", "test_wait", "try_wait", "pending_count")
+	d.take("layout::v0", "layout::v1") // how the machine keeps an mbarrier is its own affair
+	d.has("phase_type::primary")
 	if what == "pending_count" {
 		d.pendingCount()
 		return

@@ -36,7 +36,7 @@ func (s small) text(buffers int) string {
 	if target == "" {
 		target = "sm_80"
 	}
-	fmt.Fprintf(&b, ".version 9.2\n.target %s\n.address_size 64\n%s\n.visible .entry k(", target, s.decls)
+	fmt.Fprintf(&b, ".version 9.4\n.target %s\n.address_size 64\n%s\n.visible .entry k(", target, s.decls)
 	for i := range buffers + len(s.scalars) {
 		if i > 0 {
 			b.WriteString(", ")

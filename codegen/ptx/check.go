@@ -48,8 +48,10 @@ type reading struct {
 	vec             int     // of .v2, .v4, .v8, else 1
 	acc             int     // registers that shape and type make
 	coords, offsets int     // of a tensor copy
-	wrong           string  // why no form fits the modifiers
-	video, simd     bool    // operands may have selectors and signs
+	overrides       []operandSpec
+	sparse          sparseCounts
+	wrong           string // why no form fits the modifiers
+	video, simd     bool   // operands may have selectors and signs
 }
 
 type formReading struct {
@@ -107,6 +109,7 @@ var targetVersions = map[int][3]Version{
 	60: {{5, 0}}, 61: {{5, 0}}, 62: {{5, 0}}, 70: {{6, 0}}, 72: {{6, 1}}, 75: {{6, 3}},
 	80: {{7, 0}}, 86: {{7, 1}}, 87: {{7, 4}}, 88: {{9, 0}}, 89: {{7, 8}}, 90: {{7, 8}, {8, 0}},
 	100: {{8, 6}, {8, 6}, {8, 8}}, 101: {{8, 6}, {8, 6}, {8, 8}}, 103: {{8, 8}, {8, 8}, {8, 8}},
+	107: {{9, 4}, {9, 4}, {9, 4}},
 	110: {{9, 0}, {9, 0}, {9, 0}}, 120: {{8, 7}, {8, 7}, {8, 8}}, 121: {{8, 8}, {8, 8}, {8, 8}},
 }
 
@@ -147,6 +150,7 @@ func (c *checker) instruction(in *Instruction) {
 		if f.unmet == "" {
 			in.Spec = f.spec
 			c.addresses(in, r)
+			c.sourceSize(in)
 			c.call(in)
 			c.specials(in.Operands)
 			return
@@ -196,6 +200,8 @@ func newReading(in *Instruction, v Version, t Target) *reading {
 	r.simd = r.video && (last == '2' || last == '4') // a mask may stand at the result
 	r.acc = accumulators(in.Mods, r.types[0])
 	r.coords, r.offsets = coordinates(in.Mods)
+	r.overrides = overrides(in.Mods, r.coords)
+	r.sparse = countSparse(in.Name, in.Mods)
 	all, ok := specs()[in.Name]
 	if !ok {
 		r.wrong = unknownName(in.Name)

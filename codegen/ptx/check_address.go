@@ -68,3 +68,13 @@ func (c *checker) wideBase(in *Instruction) {
 		}
 	}
 }
+
+// sourceSize refuses a cp.async that reads more than it writes.
+func (c *checker) sourceSize(in *Instruction) {
+	if in.Name != "cp.async" || len(in.Operands) < 4 {
+		return
+	}
+	if size, source := &in.Operands[2], &in.Operands[3]; source.Kind == OpImm && source.Value > size.Value {
+		c.errorf(source.Pos, "%s: %d bytes of %d to read: want no more than are written", title(in), source.Value, size.Value)
+	}
+}

@@ -109,7 +109,11 @@ func (m *operandMatch) fitsCompound(s *operandSpec, o *Operand) bool {
 	case kindMemMore:
 		return o.Kind == OpAddr && len(o.Elems()) > 1
 	case kindMemTensor:
-		return o.Kind == OpAddr && len(o.Elems()) == 2 && m.vector(&coordinateSpec, &o.Elems()[1], m.r.coords)
+		return o.Kind == OpAddr && m.tensor(o.Elems())
+	case kindFabric:
+		return o.Kind == OpAddr && m.handle(o.Elems(), 2)
+	case kindFabricCounter:
+		return o.Kind == OpAddr && m.handle(o.Elems(), 3)
 	case kindTensorMemory:
 		return o.Kind == OpAddr && len(o.Elems()) == 1 && m.register(s, &o.Elems()[0])
 	case kindOffsets:
@@ -119,7 +123,7 @@ func (m *operandMatch) fitsCompound(s *operandSpec, o *Operand) bool {
 	case kindVectorD, kindVectorS:
 		return m.vector(s, o, m.r.vec)
 	case kindVector:
-		return m.vector(s, o, s.count)
+		return m.vector(s, o, m.r.registers(s))
 	case kindVectorAny:
 		return o.Kind == OpVector
 	case kindAccumulator:
@@ -141,6 +145,48 @@ func (m *operandMatch) fitsCompound(s *operandSpec, o *Operand) bool {
 		return o.Kind == OpProto || o.Kind == OpTargets
 	}
 	return false
+}
+
+// tensor is a tensor's map and coordinates, and between them what the
+// instruction takes in place of the map's address and sizes: a 64-bit register,
+// and sizes alone or with the low and the high bits of the strides.
+func (m *operandMatch) tensor(parts []Operand) bool {
+	if len(parts) != 2+len(m.r.overrides) || !m.vector(&coordinateSpec, &parts[len(parts)-1], m.r.coords) {
+		return false
+	}
+	for i, o := range m.r.overrides {
+		part := &parts[1+i]
+		switch {
+		case o.count == 0 && !m.register(&o, part):
+			return false
+		case o.count != 0 && !m.vector(&o, part, o.count) && !m.vector(o.bytes(), part, o.count):
+			return false
+		}
+	}
+	return true
+}
+
+// bytes is the spec of a vector of 16-bit sizes for one of 8-bit ones.
+func (s *operandSpec) bytes() *operandSpec {
+	b := *s
+	if b.typ.typ == U16 {
+		b.typ.typ = U8
+	}
+	return &b
+}
+
+// handle is the number of an endpoint and offsets into its memory.
+func (m *operandMatch) handle(parts []Operand, n int) bool {
+	for i := range parts {
+		want := operandSpec{kind: kindReg, typ: typeRule{from: typeFixed, typ: U64}}
+		if i == 0 {
+			want.typ.typ = U32
+		}
+		if !m.register(&want, &parts[i]) || parts[i].Value != 0 {
+			return false
+		}
+	}
+	return len(parts) == n
 }
 
 // coordinateSpec is a 32-bit integer inside another operand.

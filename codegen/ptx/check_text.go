@@ -36,7 +36,7 @@ func (m *operandMatch) want(s *operandSpec) string {
 	case kindVectorD, kindVectorS:
 		return plural(m.r.vec, t)
 	case kindVector:
-		return plural(s.count, t)
+		return plural(m.r.registers(s), t)
 	case kindAccumulator:
 		return plural(m.r.acc, t)
 	}
@@ -57,6 +57,7 @@ var kindText = [...]string{
 	kindPred: "a predicate register", kindPredPair: "a predicate register, or two as p|q", kindPredBoth: "two predicate registers as p|q",
 	kindSource: "a register or number", kindReg: "a register", kindAddress: "a register, number or address",
 	kindCond: "a predicate", kindImm: "a whole number", kindMem: "an address in brackets", kindMemMore: "an address with coordinates, in brackets",
+	kindFabric: "[32-bit register, 64-bit register]", kindFabricCounter: "[32-bit register, two 64-bit registers]",
 	kindMemTensor: "[tensor map, {as many coordinates as dimensions}]", kindTensorMemory: "a 32-bit register in brackets",
 	kindOffsets: "im2col offsets in braces", kindLanes: "4 or 8 registers in braces",
 	kindVectorD: "registers", kindVectorS: "registers", kindVector: "registers in braces", kindVectorAny: "operands in braces",
@@ -126,4 +127,33 @@ func coordinates(mods []string) (n, offsets int) {
 		}
 	}
 	return n, offsets
+}
+
+// overrides are what a tensor copy takes from its address in place of parts of
+// the tensor map, in order; of the sizes, low and high parts of the strides of n
+// dimensions.
+func overrides(mods []string, n int) []operandSpec {
+	of := func(t Type, count int) operandSpec {
+		return operandSpec{kind: kindVectorS, typ: typeRule{from: typeFixed, typ: t}, count: count}
+	}
+	var all []operandSpec
+	for _, m := range mods {
+		switch m {
+		case "override::global_address":
+			all = append(all, of(U64, 0))
+		case "override::global_dim":
+			all = append(all, of(U16, only(n == 1, n)))
+		case "override::global_dim_stride":
+			all = append(all, of(U16, n), of(U32, only(n > 1, n-1)), of(U16, 0))
+		}
+	}
+	return all
+}
+
+// only is n, or a count that no vector has.
+func only(ok bool, n int) int {
+	if ok {
+		return n
+	}
+	return -1
 }

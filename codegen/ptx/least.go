@@ -48,6 +48,9 @@ var versions = []Version{
 	{8, 8},
 	{9, 0},
 	{9, 1},
+	{9, 2},
+	{9, 3},
+	{9, 4},
 }
 
 // LeastVersion is the lowest PTX version that has a module's target and all

@@ -144,12 +144,17 @@ func (l *lexer) word() {
 	}
 }
 
-// dotted reads `.name` or `.name::name...`.
+// dotted reads `.name` or `.name::name...`, and `.sp::2:4`.
 func (l *lexer) dotted() {
 	l.off++
 	l.word()
 	for l.off+2 < len(l.src) && l.src[l.off] == ':' && l.src[l.off+1] == ':' && inWord(l.src[l.off+2]) {
 		l.off += 2
+		l.word()
+	}
+	if l.off+1 < len(l.src) && l.src[l.off] == ':' && byteClass[l.src[l.off+1]] == isDigit &&
+		strings.HasPrefix(l.src[l.start:l.off], ".sp::") {
+		l.off++
 		l.word()
 	}
 	l.tok, l.text = tokDot, l.src[l.start+1:l.off]

@@ -3,6 +3,7 @@ package ptx
 import (
 	"fmt"
 	"math/rand"
+	"slices"
 	"strings"
 )
 
@@ -51,10 +52,9 @@ var wideOnly = map[string]bool{"cvta": true, "stacksave": true, "stackrestore": 
 
 // sampler makes instructions that a form allows.
 type sampler struct {
-	rng                  *rand.Rand
-	vec                  int
-	acc, coords, offsets int
-	typ                  [4]Type
+	rng *rand.Rand
+	r   *reading
+	typ [4]Type
 
 	callee string
 	plain  bool
@@ -92,13 +92,17 @@ func (w *word) sampled(f *Spec) bool {
 	return !(w.text == "u32" && wideOnly[f.Name]) && w.text != "cta_group::2"
 }
 
-// with is an instruction of a form with some modifiers and random operands.
+// with is an instruction of a form with some modifiers and random operands; "" if
+// no operands go with the modifiers.
 func (s *sampler) with(f *Spec, mods []string, v Version, t Target) string {
 	s.has128 = has128(v, t)
 	in := &Instruction{Opcode: &Opcode{f.Name, mods}}
 	r := newReading(in, v, t)
 	s.callee = map[string]string{"callee tail?": "none", "callee list tail?": "takes", "list callee tail?": "gives", "list callee list tail?": "both"}[f.Operands]
-	s.vec, s.acc, s.coords, s.offsets, s.typ = r.vec, r.acc, r.coords, r.offsets, r.types
+	s.r, s.typ = r, r.types
+	if !r.countable(f) {
+		return ""
+	}
 	var ops []string
 	for i := range f.operands {
 		o := &f.operands[i]
@@ -124,19 +128,21 @@ type Sample struct {
 // Samples gives an instruction, operands at random but the same each time, for
 // every choice of modifiers of every form that one of the targets has: what
 // tests of the instructions' consumers walk. Of a form with more than most
-// choices it takes as many of them, spread evenly.
-func Samples(v Version, targets []Target, most int) []Sample {
+// choices it takes as many of them, spread evenly. Those that one of the targets
+// has in version old already are left out; {} is none.
+func Samples(old, v Version, targets []Target, most int) []Sample {
 	s := sampler{rng: rand.New(rand.NewSource(1))}
 	var all []Sample
 	for _, name := range Names() {
 		for _, f := range specs()[name] {
+			groups := f.groupsOf(v, targets)
 			n := 1
-			for i := range f.groups {
-				n *= f.groups[i].choices()
+			for i := range groups {
+				n *= groups[i].choices()
 			}
 			step := max(1, n/most|1) // odd: it meets the words of groups of 2 and 4 alike
 			for i := 0; i < n; i += step {
-				words, ok := f.choose(i)
+				words, ok := f.choose(groups, i)
 				if !ok {
 					continue
 				}
@@ -144,11 +150,18 @@ func Samples(v Version, targets []Target, most int) []Sample {
 				for j, w := range words {
 					mods[j] = w.text
 				}
+				had := func(t Target) bool { return old != Version{} && unmet(f, words, old, t) == "" }
+				if slices.ContainsFunc(targets, had) {
+					continue
+				}
 				for _, t := range targets {
-					if unmet(f, words, v, t) == "" {
-						all = append(all, Sample{f, t, s.with(f, mods, v, t)})
-						break
+					if unmet(f, words, v, t) != "" {
+						continue
 					}
+					if text := s.with(f, mods, v, t); text != "" {
+						all = append(all, Sample{f, t, text})
+					}
+					break
 				}
 			}
 		}
@@ -164,11 +177,23 @@ func (g *group) choices() int {
 	return len(g.words)
 }
 
-// choose is a form's nth choice of modifiers.
-func (s *Spec) choose(n int) ([]word, bool) {
+// groupsOf are a form's groups with the modifiers that one of the targets has.
+func (s *Spec) groupsOf(v Version, targets []Target) []group {
+	groups := slices.Clone(s.groups)
+	for i := range groups {
+		g := &groups[i]
+		g.words = slices.DeleteFunc(slices.Clone(g.words), func(w word) bool {
+			return !slices.ContainsFunc(targets, func(t Target) bool { return w.need.met(v, t) })
+		})
+	}
+	return slices.DeleteFunc(groups, func(g group) bool { return g.optional && len(g.words) == 0 })
+}
+
+// choose is a form's nth choice of modifiers of some groups.
+func (s *Spec) choose(groups []group, n int) ([]word, bool) {
 	var words []word
-	for i := range s.groups {
-		g := &s.groups[i]
+	for i := range groups {
+		g := &groups[i]
 		k := n % g.choices()
 		n /= g.choices()
 		if k == len(g.words) {
@@ -189,7 +214,7 @@ func SampleModule(v Version, t Target, lines []string) string {
 }
 
 func (s *sampler) operand(o *operandSpec) string {
-	m := operandMatch{r: &reading{types: s.typ, vec: s.vec, acc: s.acc}}
+	m := operandMatch{r: s.r}
 	t := m.typeOf(o.typ)
 	s.plain = o.typ.plain
 	switch o.kind {
@@ -200,7 +225,7 @@ func (s *sampler) operand(o *operandSpec) string {
 			if o.values != nil {
 				return fmt.Sprint(o.values[s.rng.Intn(len(o.values))])
 			}
-			return fmt.Sprint(1 + s.rng.Intn(7))
+			return fmt.Sprint(1 + s.rng.Intn(4))
 		}
 		return s.register(t, o.typ.wider)
 	case kindSink:
@@ -235,19 +260,23 @@ func (s *sampler) compound(o *operandSpec, t Type) string {
 	case kindMemMore:
 		return "[b64_1, {b32_1, b32_2}]"
 	case kindMemTensor:
-		return "[b64_1, " + s.vector(U32, s.coords, false, true) + "]"
+		return "[b64_1, " + s.overrides() + s.vector(U32, s.r.coords, false, true) + "]"
+	case kindFabric:
+		return "[b32_1, b64_2]"
+	case kindFabricCounter:
+		return "[u32_1, b64_2, u64_3]"
 	case kindTensorMemory:
 		return "[" + s.register(t, false) + "]"
 	case kindOffsets:
-		return s.vector(U16, max(s.offsets, 1), false, true)
+		return s.vector(U16, max(s.r.offsets, 1), false, true)
 	case kindLanes:
 		return s.vector(U32, 4, false, true)
 	case kindVectorD, kindVectorS:
-		return s.vector(t, s.vec, o.typ.wider, s.vec > 1)
+		return s.vector(t, s.r.vec, o.typ.wider, s.r.vec > 1)
 	case kindVector:
-		return s.vector(t, o.count, false, true)
+		return s.vector(t, s.r.registers(o), false, true)
 	case kindAccumulator:
-		return s.vector(t, s.acc, false, true)
+		return s.vector(t, s.r.acc, false, true)
 	case kindVectorAny:
 		return "{b16_1, b16_2}"
 	case kindPackD, kindPackS:
@@ -265,6 +294,20 @@ func (s *sampler) compound(o *operandSpec, t Type) string {
 		return "(u32_1)"
 	}
 	return "?"
+}
+
+// overrides are the parts of a tensor's address before its coordinates.
+func (s *sampler) overrides() string {
+	text := ""
+	for i := range s.r.overrides {
+		o := &s.r.overrides[i]
+		if o.count == 0 {
+			text += s.register(o.typ.typ, false) + ", "
+		} else {
+			text += s.vector(o.typ.typ, o.count, false, true) + ", "
+		}
+	}
+	return text
 }
 
 func (s *sampler) vector(t Type, n int, wider, braces bool) string {

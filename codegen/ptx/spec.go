@@ -29,7 +29,7 @@ type operandSpec struct {
 	kind     operandKind
 	optional bool
 	typ      typeRule
-	count    int     // of kindVector: how many elements; 0 is any
+	count    int     // of kindVector: how many elements, negative where modifiers say it
 	values   []int64 // numbers allowed; nil is any
 }
 
@@ -37,37 +37,39 @@ type operandSpec struct {
 type operandKind uint8
 
 const (
-	kindAny          operandKind = iota
-	kindDest                     // register
-	kindDestSink                 // register, or _
-	kindSink                     // _
-	kindDestSelect               // register with a selector such as .b0
-	kindDestPair                 // d, or d|p
-	kindDestBoth                 // d|p
-	kindDestBothSink             // d|p where d may be _
-	kindPred                     // predicate register, or _
-	kindPredPair                 // p, or p|q
-	kindPredBoth                 // p|q
-	kindSource                   // register or number
-	kindReg                      // register
-	kindAddress                  // register, number, special register, address of a variable or function
-	kindCond                     // predicate, maybe negated, or a number
-	kindImm                      // number
-	kindMem                      // [address]
-	kindMemMore                  // [address, more]
-	kindMemTensor                // [tensor map, {coordinates}]
-	kindTensorMemory             // [32-bit register]
-	kindOffsets                  // {im2col offsets}
-	kindLanes                    // {lanes of tensor memory to leave out}
-	kindSize                     // register, or a multiple of 16
-	kindVectorD                  // registers as many as .vN says, or _
-	kindVectorS                  // registers or numbers as many as .vN says
-	kindVector                   // {registers}
-	kindVectorAny                // {anything}
-	kindAccumulator              // {registers}, as many as shape and type make
-	kindPackD                    // {registers} that together have the type's bits
-	kindPackS                    // the same, or numbers
-	kindDescriptor               // 64-bit register, or [address]
+	kindAny           operandKind = iota
+	kindDest                      // register
+	kindDestSink                  // register, or _
+	kindSink                      // _
+	kindDestSelect                // register with a selector such as .b0
+	kindDestPair                  // d, or d|p
+	kindDestBoth                  // d|p
+	kindDestBothSink              // d|p where d may be _
+	kindPred                      // predicate register, or _
+	kindPredPair                  // p, or p|q
+	kindPredBoth                  // p|q
+	kindSource                    // register or number
+	kindReg                       // register
+	kindAddress                   // register, number, special register, address of a variable or function
+	kindCond                      // predicate, maybe negated, or a number
+	kindImm                       // number
+	kindMem                       // [address]
+	kindMemMore                   // [address, more]
+	kindMemTensor                 // [tensor map, what replaces parts of it, {coordinates}]
+	kindFabric                    // [endpoint, offset]
+	kindFabricCounter             // [endpoint, offset, offset of a counter]
+	kindTensorMemory              // [32-bit register]
+	kindOffsets                   // {im2col offsets}
+	kindLanes                     // {lanes of tensor memory to leave out}
+	kindSize                      // register, or a multiple of 16
+	kindVectorD                   // registers as many as .vN says, or _
+	kindVectorS                   // registers or numbers as many as .vN says
+	kindVector                    // {registers}
+	kindVectorAny                 // {anything}
+	kindAccumulator               // {registers}, as many as shape and type make
+	kindPackD                     // {registers} that together have the type's bits
+	kindPackS                     // the same, or numbers
+	kindDescriptor                // 64-bit register, or [address]
 	kindLabel
 	kindTargets // a list of labels
 	kindCallee  // a function, or a register

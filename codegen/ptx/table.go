@@ -32,7 +32,7 @@ var specs = sync.OnceValue(func() map[string][]*Spec {
 	m := map[string][]*Spec{}
 	for _, part := range [][]row{
 		integerRows, floatRows, halfRows, compareRows, moveRows, convertRows, memoryRows, asyncRows,
-		syncRows, atomicRows, warpRows, controlRows, mmaRows, wgmmaRows, tcgen05Rows, textureRows, videoRows,
+		syncRows, atomicRows, warpRows, controlRows, mmaRows, wgmmaRows, tcgen05Rows, rubinRows, fabricRows, textureRows, videoRows,
 	} {
 		for _, r := range part {
 			for _, r := range withPolicy(r) {
@@ -105,7 +105,7 @@ var operandKinds = map[string]operandKind{
 	"any": kindAny, "d": kindDest, "d|p": kindDestPair, "d||p": kindDestBoth,
 	"p": kindPred, "p|q": kindPredPair, "p||q": kindPredBoth,
 	"s": kindSource, "r": kindReg, "a": kindAddress, "q": kindCond, "i": kindImm,
-	"m": kindMem, "m+": kindMemMore, "mt": kindMemTensor, "tm": kindTensorMemory, "off": kindOffsets, "lanes": kindLanes, "size": kindSize, "dv": kindVectorD, "sv": kindVectorS,
+	"m": kindMem, "m+": kindMemMore, "mt": kindMemTensor, "fh": kindFabric, "fh+": kindFabricCounter, "tm": kindTensorMemory, "off": kindOffsets, "lanes": kindLanes, "size": kindSize, "dv": kindVectorD, "sv": kindVectorS,
 	"d_": kindDestSink, "_": kindSink, "dsel": kindDestSelect, "d_||p": kindDestBothSink,
 	"dpack": kindPackD, "spack": kindPackS, "acc": kindAccumulator, "vec": kindVectorAny, "desc": kindDescriptor,
 	"label": kindLabel, "targets": kindTargets, "callee": kindCallee, "list": kindList, "tail": kindCallTail,
@@ -120,7 +120,10 @@ func newOperandSpec(text string) operandSpec {
 	o := operandSpec{optional: optional}
 	if n, ok := strings.CutPrefix(kind, "{"); ok {
 		o.kind = kindVector
-		o.count = mustAtoi(strings.TrimSuffix(n, "}"))
+		n = strings.TrimSuffix(n, "}")
+		if o.count, ok = namedCounts[n]; !ok {
+			o.count = mustAtoi(n)
+		}
 	} else {
 		kind, values, _ := strings.Cut(kind, "=")
 		if o.kind, ok = operandKinds[kind]; !ok {

@@ -29,12 +29,27 @@ var modLists = map[string]string{
 	"ascope": "cta@5.0/60|cluster@7.8/90|gpu@5.0/60|sys@5.0/60?",
 	"ints":   "u8|u16|u32|u64|s8|s16|s32|s64",
 
+	"layout":  "layout::v0@9.3/90|layout::v1@9.3/90?",
+	"primary": "phase_type::primary@9.3/90?",
+	"phase":   "phase_type::primary@9.3/90|phase_type::conditional@9.3/90?",
+	"relaxed": "\nrelaxed cta|cluster",
+	"toall":   "shared::cluster? multicast::cluster::32b",
 	"arrive":  "\nrelease@8.0|relaxed@8.6/90 cta|cluster@8.0/90",
 	"await":   "\nacquire@8.0|relaxed@8.6/90 cta|cluster@8.0/90",
 	"release": "\nrelease@8.0 cta",
 
-	"dim":      "1d|2d|3d|4d|5d",
+	"dim":       "1d|2d|3d|4d|5d",
+	"multicast": "multicast::cluster|multicast::cluster::16b@9.4",
+	"report": "mbarrier::report::disabled@rubin|mbarrier::report::validity::per_16bytes::80000000@rubin|mbarrier::report::validity::per_16bytes::8000@rubin|" +
+		"mbarrier::report::validity::per_16bytes::80@rubin|mbarrier::report::validity::per_16bytes::8@rubin|mbarrier::report::validity::per_element::ff@rubin?",
+	// What a tensor copy takes from its address in place of the tensor map's.
+	"address":  "override::global_address@rubin?",
+	"override": "\noverride::global_address@rubin\noverride::global_address@rubin override::global_dim|override::global_dim_stride@rubin",
 	"ctagroup": "cta_group::1@tcgen05|cta_group::2@tcgen05?",
+
+	"narrow": "e4m3x2|e5m2x2|e2m1x2|e2m3x2|e3m2x2",
+	"order":  "\nrelaxed@9.3 $scope",
+	"reduce": "\nrelaxed@9.3 cta|cluster",
 
 	"l1":       "L1::evict_normal@7.4/70|L1::evict_unchanged@7.4/70|L1::evict_first@7.4/70|L1::evict_last@7.4/70|L1::no_allocate@7.4/70?",
 	"l2":       "L2::evict_normal@8.8/100|L2::evict_first@8.8/100|L2::evict_last@8.8/100?",
@@ -43,6 +58,8 @@ var modLists = map[string]string{
 	"data": `v2|v4? b8|b16|b32|u8|u16|u32|s8|s16|s32|f32
 		v2? b64|u64|s64|f64
 		b128@8.3/70`,
+	"upto64": `v2|v4? b8|b16|b32|u8|u16|u32|s8|s16|s32|f32
+		v2? b64|u64|s64|f64`,
 	"wide": `v4 b64|u64|s64|f64
 		v8 b32|u32|s32|f32`,
 	"mload":  "\nweak\nrelaxed|acquire $scope",
@@ -125,6 +142,21 @@ var convertRows = []row{
 	{"cvt", "rn satfinite? relu? bf16x2 s2f6x2", "d r:t1", PipeConvert, "s2f6"},
 	{"cvt", "rn satfinite? relu? scaled::n2::ue8m0 bf16x2 s2f6x2", "d r:t1 r:b16!", PipeConvert, "s2f6"},
 
+	{"cvt", "rn|rz relu? satfinite? pzo f16|bf16 f32", "d s:t1", PipeALU, "rubin"},
+	{"cvt", "rn|rz relu? satfinite? pzo f16x2|bf16x2 f32", "d s:t1 s:t1", PipeALU, "rubin"},
+	{"cvt", "rn|rz satfinite? relu? pzo tf32 f32", "d s:t1", PipeALU, "rubin"},
+	{"cvt", "rn|rz satfinite relu? pzo? $narrow f32", "d s:t1 s:t1", PipeConvert, "rubin"},
+	{"cvt", "rn|rz satfinite relu? pzo? $narrow f16x2|bf16x2", "d s:t1", PipeConvert, "rubin"},
+	{"cvt", "rn|rz satfinite relu? pzo? scaled::n1::ue8m0 $narrow f32", "d s:t1 s:t1 r:b8!", PipeConvert, "rubin"},
+	{"cvt", "rn|rz satfinite relu? pzo? scaled::n1::ue8m0 $narrow f16x2|bf16x2", "d s:t1 r:b8!", PipeConvert, "rubin"},
+	{"cvt", "rn|rz|rp satfinite? ue5m3x2 f32", "d s:t1 s:t1", PipeConvert, "rubin"},
+	{"cvt", "rn|rz|rp satfinite? ue5m3x2 f16x2|bf16x2", "d s:t1", PipeConvert, "rubin"},
+	{"cvt", "rn|rz satfinite? scaled::n1::ue8m0 ue5m3x2 f32", "d s:t1 s:t1 r:b8!", PipeConvert, "rubin"},
+	{"cvt", "rn|rz satfinite? scaled::n1::ue8m0 ue5m3x2 f16x2|bf16x2", "d s:t1 r:b8!", PipeConvert, "rubin"},
+	{"cvt", "rn f16x2 ue5m3x2", "d s:t1", PipeConvert, "rubin"},
+	{"cvt", "rn satfinite? bf16x2 ue5m3x2", "d s:t1", PipeConvert, "rubin"},
+	{"cvt", "rn satfinite? scaled::n2::ue8m0 bf16x2 ue5m3x2", "d s:t1 r:b16!", PipeConvert, "rubin"},
+
 	{"cvt.pack", "sat u16|s16 s32", "d:u32 s:t1 s:t1", PipeConvert, "6.5/72"},
 	{"cvt.pack", "sat u8|s8|u4@6.5/75|s4@6.5/75|u2@6.5/75|s2@6.5/75 s32 b32", "d:u32 s:t1 s:t1 s:u32", PipeConvert, "6.5/72"},
 }
@@ -144,7 +176,8 @@ var memoryRows = []row{
 	{"ld", "global nc $l1 $l2 $hint $prefetch $wide", "dv^ m policy", PipeLSU, "8.8/100"},
 	{"ld", "volatile global? $wide", "dv^ m", PipeLSU, "8.8/100"},
 	{"ld", "relaxed|acquire $scope global? $l1 $l2 $hint $prefetch $wide", "dv^ m policy", PipeLSU, "8.8/100"},
-	{"ld", "mmio relaxed sys global? b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64", "dv^ m", PipeLSU, "8.2/70"},
+	{"ld", "mmio relaxed|acquire@9.3 sys global? b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64", "dv^ m", PipeLSU, "8.2/70"},
+	{"ld", "proxy::readonly global? $upto64", "dv^ m", PipeLSU, "9.4/90"},
 	{"ld", "global nc $l1 $hint $prefetch $data", "dv^ m policy", PipeLSU, "3.1/32"},
 	{"ld", "global ca|cg|cs nc $hint $prefetch $data", "dv^ m policy", PipeLSU, "3.1/32"},
 	{"ldu", "global? v2|v4? b8|b16|b32|u8|u16|u32|s8|s16|s32|f32", "dv^ m", PipeLSU, "2.0/20"},
@@ -160,7 +193,7 @@ var memoryRows = []row{
 	{"st", "weak? global? $l1 $l2 $hint $wide", "m sv^ policy", PipeLSU, "8.8/100"},
 	{"st", "volatile global? $wide", "m sv^", PipeLSU, "8.8/100"},
 	{"st", "relaxed|release $scope global? $l1 $l2 $hint $wide", "m sv^ policy", PipeLSU, "8.8/100"},
-	{"st", "mmio relaxed sys global? b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64", "m sv^", PipeLSU, "8.2/70"},
+	{"st", "mmio relaxed|release@9.3 sys global? b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64", "m sv^", PipeLSU, "8.2/70"},
 	{"st.async", "weak? shared::cluster? mbarrier::complete_tx::bytes v2|v4? b32|u32|s32|f32", "m sv m", PipeLSU, "8.1/90"},
 	{"st.async", "weak? shared::cluster? mbarrier::complete_tx::bytes v2? b64|u64|s64|f64", "m sv m", PipeLSU, "8.1/90"},
 	{"st.async", "weak? shared::cluster? mbarrier::complete_tx::bytes b128", "m s m", PipeLSU, "9.2/90"},
@@ -186,9 +219,12 @@ var memoryRows = []row{
 	{"multimem.red", "$mred global? add u32|s32|u64|f64", "m s", PipeLSU, "8.1/90"},
 	{"multimem.red", "$mred global? add v2|v4? f32", "m sv", PipeLSU, "8.1/90"},
 	{"multimem.red", "$mred global? add $mhalf", "m sv", PipeLSU, "8.1/90"},
+	{"multimem.st.async", "release gpu|sys global? b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64", "m sv", PipeLSU, "9.3/100"},
+	{"multimem.red.async", "release gpu|sys global? add u32|s32|u64", "m s", PipeLSU, "9.3/100"},
 
 	{"prefetch", "global|local? L1|L2", "m", PipeLSU, "2.0/20"},
 	{"prefetch", "global? L2::evict_last|L2::evict_normal", "m", PipeLSU, "7.4/80"},
+	{"prefetch", "global? L1::32B valid_addr", "m", PipeLSU, "9.4/90"},
 	{"prefetch", "const|param? tensormap", "m", PipeLSU, "8.0/90"},
 	{"prefetchu", "L1", "m", PipeLSU, "2.0/20"},
 	{"applypriority", "global? L2::evict_normal", "m i=128", PipeLSU, "7.4/80"},

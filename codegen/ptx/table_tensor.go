@@ -17,6 +17,9 @@ var mmaRows = []row{
 	{"ldmatrix", "sync aligned m8n16 x1 $shared? b8x16 b6x16_p32|b4x16_p64", "{1}:b32 m", PipeLSU, "blackwell"},
 	{"ldmatrix", "sync aligned m8n16 x2 $shared? b8x16 b6x16_p32|b4x16_p64", "{2}:b32 m", PipeLSU, "blackwell"},
 	{"ldmatrix", "sync aligned m8n16 x4 $shared? b8x16 b6x16_p32|b4x16_p64", "{4}:b32 m", PipeLSU, "blackwell"},
+	{"ldmatrix", "sync aligned m8n16 x1 $shared? s8 s4", "{1}:b32 m", PipeLSU, "9.4/90a,100f,110f,120f"},
+	{"ldmatrix", "sync aligned m8n16 x2 $shared? s8 s4", "{2}:b32 m", PipeLSU, "9.4/90a,100f,110f,120f"},
+	{"ldmatrix", "sync aligned m8n16 x4 $shared? s8 s4", "{4}:b32 m", PipeLSU, "9.4/90a,100f,110f,120f"},
 	{"stmatrix", "sync aligned m8n8 x1 trans? $shared? b16", "m {1}:b32", PipeLSU, "7.8/90"},
 	{"stmatrix", "sync aligned m8n8 x2 trans? $shared? b16", "m {2}:b32", PipeLSU, "7.8/90"},
 	{"stmatrix", "sync aligned m8n8 x4 trans? $shared? b16", "m {4}:b32", PipeLSU, "7.8/90"},
@@ -40,8 +43,8 @@ var mmaRows = []row{
 	{"mma", "sync aligned m16n8k32 row col f16 e4m3|e5m2 e4m3|e5m2 f16", "{2}:f16x2 {4}:b32 {2}:b32 {2}:f16x2", PipeTensor, "8.7/89"},
 	{"mma", "sync aligned m16n8k16 row col f32 e4m3|e5m2 e4m3|e5m2 f32", "{4}:f32 {2}:b32 {1}:b32 {4}:f32", PipeTensor, "8.7/89"},
 	{"mma", "sync aligned m16n8k16 row col f16 e4m3|e5m2 e4m3|e5m2 f16", "{2}:f16x2 {2}:b32 {1}:b32 {2}:f16x2", PipeTensor, "8.7/89"},
-	{"mma", "sync aligned m16n8k32 row col kind::f8f6f4 f32 $f8f6f4 $f8f6f4 f32", "{4}:f32 {4}:b32 {2}:b32 {4}:f32", PipeTensor, "mma120"},
-	{"mma", "sync aligned m16n8k32 row col kind::f8f6f4 f16 $f8f6f4 $f8f6f4 f16", "{2}:f16x2 {4}:b32 {2}:b32 {2}:f16x2", PipeTensor, "mma120"},
+	{"mma", "sync aligned m16n8k32 row col kind::f8f6f4 f32 $f8f6f4 $f8f6f4 f32", "{4}:f32 {4}:b32 {2}:b32 {4}:f32", PipeTensor, "mma107"},
+	{"mma", "sync aligned m16n8k32 row col kind::f8f6f4 f16 $f8f6f4 $f8f6f4 f16", "{2}:f16x2 {4}:b32 {2}:b32 {2}:f16x2", PipeTensor, "mma107"},
 	{"mma", "sync aligned m16n8k64 row col kind::mxf4 block_scale scale_vec::2X? f32 e2m1 e2m1 f32 ue8m0", "{4}:f32 {4}:b32! {2}:b32! {4}:f32 r:b32! vec r:b32! vec", PipeTensor, "mma120"},
 	{"mma", "sync aligned m16n8k64 row col kind::mxf4nvf4 block_scale scale_vec::2X|scale_vec::4X@9.1 f32 e2m1 e2m1 f32 ue8m0", "{4}:f32 {4}:b32! {2}:b32! {4}:f32 r:b32! vec r:b32! vec", PipeTensor, "mma120"},
 	{"mma", "sync aligned m16n8k64 row col kind::mxf4nvf4 block_scale scale_vec::4X f32 e2m1 e2m1 f32 ue4m3", "{4}:f32 {4}:b32! {2}:b32! {4}:f32 r:b32! vec r:b32! vec", PipeTensor, "mma120"},
@@ -162,6 +165,8 @@ var wgmmaRows = []row{
 // tcgen05Rows: PTX ISA 9.7.16. acc is the registers that a shape and its
 // repetition make.
 var tcgen05Rows = []row{
+	{"tcgen05.alloc", "exclusive $cta sync aligned shared::cta? b32", "m s=32,64,128,256,512:u32", PipeTensor, "9.4/100f,110f"},
+	{"tcgen05.dealloc", "exclusive $cta sync aligned b32", "s:u32 s=32,64,128,256,512:u32", PipeTensor, "9.4/100f,110f"},
 	{"tcgen05.alloc", "$cta sync aligned shared::cta? b32", "m s=32,64,128,256,512:u32", PipeTensor, "tcgen05"},
 	{"tcgen05.dealloc", "$cta sync aligned b32", "s:u32 s=32,64,128,256,512:u32", PipeTensor, "tcgen05"},
 	{"tcgen05.relinquish_alloc_permit", "$cta sync aligned", "", PipeTensor, "tcgen05"},
@@ -185,9 +190,13 @@ var tcgen05Rows = []row{
 	{"tcgen05.cp", "$cta 64x128b warpx2::02_13|warpx2::01_23 b8x16 b6x16_p32|b4x16_p64", "tm:u32 r:u64", PipeTensor, "tcgen05"},
 	{"tcgen05.cp", "$cta 32x128b warpx4", "tm:u32 r:u64", PipeTensor, "tcgen05"},
 	{"tcgen05.cp", "$cta 32x128b warpx4 b8x16 b6x16_p32|b4x16_p64", "tm:u32 r:u64", PipeTensor, "tcgen05"},
-	{"tcgen05.shift", "$cta down", "tm:u32", PipeTensor, "8.6/100a,103a,110a"},
+	{"tcgen05.shift", "$cta down", "tm:u32", PipeTensor, "8.6/100a,103a,110a&9.4/107a"},
 	{"tcgen05.commit", "$cta mbarrier::arrive::one shared::cluster? b64", "m", PipeTensor, "tcgen05"},
-	{"tcgen05.commit", "$cta mbarrier::arrive::one shared::cluster? multicast::cluster b64", "m r:u16", PipeTensor, "tcgen05"},
+	{"tcgen05.commit", "$cta mbarrier::arrive::one shared::cluster? $multicast b64", "m r:u16", PipeTensor, "tcgen05"},
+	{"tcgen05.commit", "$cta mbarrier::arrive::one shared::cluster? multicast::cluster::32b b64", "m r:u32", PipeTensor, "rubin"},
+	{"tcgen05.commit", "$cta mbarrier::arrive::one $reada shared::cluster? b64", "m", PipeTensor, "rubin"},
+	{"tcgen05.commit", "$cta mbarrier::arrive::one $reada shared::cluster? multicast::cluster|multicast::cluster::16b b64", "m r:u16", PipeTensor, "rubin"},
+	{"tcgen05.commit", "$cta mbarrier::arrive::one $reada shared::cluster? multicast::cluster::32b b64", "m r:u32", PipeTensor, "rubin"},
 	{"tcgen05.fence::before_thread_sync", "", "", PipeControl, "tcgen05"},
 	{"tcgen05.fence::after_thread_sync", "", "", PipeControl, "tcgen05"},
 
@@ -213,6 +222,40 @@ var tcgen05Rows = []row{
 	{"tcgen05.mma", "ws sp cta_group::1 kind::f16|kind::tf32|kind::f8f6f4|kind::i8@i8 $collectb", "tm:b32! desc:b32! r:u64 tm:b32! s:u32 q r:u64?", PipeTensor, "tcgen05"},
 }
 
+// rubinRows: PTX ISA 9.4's additions for sm_107.
+var rubinRows = []row{
+	{"tcgen05.mma", "$cta kind::ti16 $collectab", "tm:b32! desc:b32! r:u64 s:u32 lanes? q", PipeTensor, "rubin"},
+	{"tcgen05.mma", "$cta kind::f16|kind::tf32|kind::f8f6f4 $collect $collectb2", "tm:b32! desc:b32! r:u64 s:u32 lanes? q", PipeTensor, "rubin"},
+	{"tcgen05.mma", "$cta kind::f16|kind::tf32|kind::f8f6f4|kind::ti16 ashift collector::a::lastuse|collector::a::discard? $collectb2", "tm:b32! tm:b32! r:u64 s:u32 lanes? q", PipeTensor, "rubin"},
+	{"tcgen05.mma", "$cta kind::f8f6f4 decompress::lut::b $collectab", "tm:b32! desc:b32! r:u64 tm:b32! s:u32 lanes? q", PipeTensor, "rubin"},
+	{"tcgen05.mma", "$cta kind::mxf8f6f4|kind::mxf4 block_scale $collect $collectb2", "tm:b32! desc:b32! r:u64 s:u32 tm:b32! tm:b32! q", PipeTensor, "rubin"},
+	{"tcgen05.mma", "$cta kind::mxf8f6f4 block_scale decompress::lut::b block32? $collectab", "tm:b32! desc:b32! r:u64 tm:b32! s:u32 tm:b32! tm:b32! q", PipeTensor, "rubin"},
+	{"tcgen05.mma", "sp $cta kind::ti16 $collectab", "tm:b32! desc:b32! r:u64 tm:b32! s:u32 lanes? q", PipeTensor, "rubin"},
+	{"tcgen05.mma", "sp $cta kind::f16|kind::tf32|kind::f8f6f4 $collect $collectb2", "tm:b32! desc:b32! r:u64 tm:b32! s:u32 lanes? q", PipeTensor, "rubin"},
+	{"tcgen05.mma", "sp $cta kind::f16|kind::tf32|kind::f8f6f4|kind::ti16 ashift collector::a::lastuse|collector::a::discard? $collectb2", "tm:b32! tm:b32! r:u64 tm:b32! s:u32 lanes? q", PipeTensor, "rubin"},
+	{"tcgen05.mma", "sp $cta kind::mxf8f6f4 block_scale $collect $collectb2", "tm:b32! desc:b32! r:u64 tm:b32! s:u32 tm:b32! tm:b32! q", PipeTensor, "rubin"},
+	{"tcgen05.mma", "ws cta_group::1 kind::ti16 $collectb", "tm:b32! desc:b32! r:u64 s:u32 q r:u64?", PipeTensor, "rubin"},
+	{"tcgen05.mma", "ws sp cta_group::1 kind::ti16 $collectb", "tm:b32! desc:b32! r:u64 tm:b32! s:u32 q r:u64?", PipeTensor, "rubin"},
+	{"tcgen05.ld", "spcompress sync aligned 32x32b x4|x8|x16|x32|x64|x128 min|max sp::2:4 abs? f32 b2", "{meta}:b32 {packed}:b32 tm:u32", PipeTensor, "9.4/107a"},
+	{"tcgen05.ld", "red spcompress sync aligned 32x32b x4|x8|x16|x32|x64|x128 min|max sp::2:4 abs? NaN? f32 b2", "{meta}:b32 {packed}:b32 d:f32 tm:u32", PipeTensor, "9.4/107a"},
+	{"spcompress", "b8|b16 b2|b4 sp::2:4 x1|x2|x4|x8|x16|x32|x64", "{meta}:b32 {packed}:b32 {data}:b32 s:u32", PipeALU, "9.4/107a"},
+	{"spdecompress", "b8|b16 b2|b4 sp::1:2|sp::1:4|sp::1:8|sp::1:16|sp::2:4|sp::2:8|sp::2:16|sp::4:8|sp::4:16 x1|x2|x4|x8|x16|x32|x64", "{data}:b32 {meta}:b32 {packed}:b32", PipeALU, "9.4/107a"},
+}
+
+// fabricRows: PTX ISA 9.3, 9.7.11. fh is a handle of memory behind the fabric.
+var fabricRows = []row{
+	{"fabric.submit", "op_restrict::fetching?", "", PipeAsync, "9.3/100"},
+	{"fabric.wait", "sync_restrict::reads", "", PipeAsync, "9.3/100"},
+	{"fabric.try_get", "async shared::cta mbarrier::complete_tx::bytes mbarrier::report::fabric relaxed sys b128", "m fh s:u32 m", PipeAsync, "9.3/100"},
+	{"fabric.try_put", "async multimem? shared::cta mbarrier::complete_tx::16B mbarrier::report::fabric relaxed sys b128", "fh m s:u32 m", PipeAsync, "9.3/100"},
+	{"fabric.try_put", "async multimem? shared::cta mbarrier::complete_tx::16B mbarrier::report::fabric cp_mask relaxed sys b128", "fh m s:u32 m s:u16", PipeAsync, "9.3/100"},
+	{"fabric.try_put", "async multimem? shared::cta mbarrier::complete_tx::16B mbarrier::report::fabric counted::bytes relaxed sys b128", "fh+ m s:u32 m", PipeAsync, "9.3/100"},
+	{"fabric.try_red", "async multimem? shared::cta mbarrier::complete_tx::16B mbarrier::report::fabric relaxed sys $fabricred", "fh m s:u32 m", PipeAsync, "9.3/100"},
+	{"fabric.try_red", "async multimem? shared::cta mbarrier::complete_tx::16B mbarrier::report::fabric counted::bytes relaxed sys $fabricred", "fh+ m s:u32 m", PipeAsync, "9.3/100"},
+	{"fabric.try_pullred", "async multimem shared::cta mbarrier::complete_tx::bytes mbarrier::report::fabric relaxed sys $fabricpull sync", "m fh s:u32 m s=4294967295:u32", PipeAsync, "9.3/100"},
+	{"fabric.try_pullred", "async multimem shared::cta mbarrier::complete_tx::bytes mbarrier::report::fabric relaxed sys add acc::f32 f16|bf16 sync", "m fh s:u32 m s=4294967295:u32", PipeAsync, "pullred"},
+}
+
 // tensorLists are the lists of the tensor instructions.
 var tensorLists = map[string]string{
 	"s8":      "s8 s8\nu8 u8",
@@ -234,6 +277,16 @@ var tensorLists = map[string]string{
 
 	"cta":   "cta_group::1|cta_group::2",
 	"times": "x1|x2|x4|x8|x16|x32|x64|x128",
+
+	"reada":     "sync_restrict::shared::read::mma::a",
+	"collectb2": "collector::b::fill|collector::b::use|collector::b::lastuse|collector::b::discard",
+	"collectab": "$collect collector::b::fill|collector::b::use|collector::b::lastuse|collector::b::discard?",
+	"fabricred": `add u32|u64|f16|bf16|f32|f64
+		min|max u32|s32|u64|s64|f16|bf16
+		and|or|xor b32|b64`,
+	"fabricpull": `add u32|u64|f16|bf16|f32
+		min|max u32|s32|u64|s64|f16|bf16
+		and|or|xor b32|b64`,
 
 	"collect":  "collector::a::fill|collector::a::use|collector::a::lastuse|collector::a::discard?",
 	"collectb": "collector::b0::fill|collector::b0::use|collector::b0::lastuse|collector::b0::discard|collector::b1::fill|collector::b1::use|collector::b1::lastuse|collector::b1::discard|collector::b2::fill|collector::b2::use|collector::b2::lastuse|collector::b2::discard|collector::b3::fill|collector::b3::use|collector::b3::lastuse|collector::b3::discard?",

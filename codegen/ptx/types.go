@@ -53,6 +53,7 @@ const (
 	UE8M0
 	UE8M0x2
 	UE4M3
+	UE5M3x2
 	UE4M3x2
 	S2F6x2
 	U8x4
@@ -82,7 +83,7 @@ var typeInfo = [numTypes]struct {
 	E4M3: {"e4m3", 8}, E5M2: {"e5m2", 8}, E4M3x2: {"e4m3x2", 16}, E5M2x2: {"e5m2x2", 16}, E4M3x4: {"e4m3x4", 32}, E5M2x4: {"e5m2x4", 32},
 	E2M3: {"e2m3", 6}, E3M2: {"e3m2", 6}, E2M1: {"e2m1", 4}, E2M3x2: {"e2m3x2", 16}, E3M2x2: {"e3m2x2", 16}, E2M1x2: {"e2m1x2", 8},
 	E2M3x4: {"e2m3x4", 32}, E3M2x4: {"e3m2x4", 32}, E2M1x4: {"e2m1x4", 16},
-	UE8M0: {"ue8m0", 8}, UE8M0x2: {"ue8m0x2", 16}, UE4M3: {"ue4m3", 8}, UE4M3x2: {"ue4m3x2", 16}, S2F6x2: {"s2f6x2", 16},
+	UE8M0: {"ue8m0", 8}, UE8M0x2: {"ue8m0x2", 16}, UE4M3: {"ue4m3", 8}, UE4M3x2: {"ue4m3x2", 16}, UE5M3x2: {"ue5m3x2", 16}, S2F6x2: {"s2f6x2", 16},
 	U8x4: {"u8x4", 32}, S8x4: {"s8x4", 32},
 	B4x16: {"b4x16", 64}, B4x16P64: {"b4x16_p64", 128}, B6x16P32: {"b6x16_p32", 128}, B6P2x16: {"b6p2x16", 128},
 	Pred:   {"pred", 1},
