@@ -74,7 +74,7 @@ func loadBytes(w *warp, in *inst) {
 	form, bits := matrixForm(in.imm).packed()
 	var off lanes64
 	ok := w.rows(in, &off)
-	w.countShared(in.mem, &off, 16, ok, &w.b.counts.shared.Matrix)
+	w.countShared(in.mem, &off, 16, ok, sharedMatrix)
 	if r := w.b.race; r != nil {
 		r.sharedAccess(w, in, in.mem, &off, 2*bits, ok, false, 0)
 	}
