@@ -49,21 +49,22 @@ var layers = map[string][]string{
 // doors names the one folder that may import a third party; "..." is any, and
 // "" none but tests.
 var doors = map[string]string{
-	"github.com/dave/jennifer":        "codegen/gopkg",
-	"github.com/mumax/3":              "bench/cuda",
-	"github.com/nats-io":              "tune/queue",
-	"github.com/schollz/progressbar":  "cmd/kgen/internal/cli",
-	"github.com/spf13/cobra":          "cmd/kgen/internal/cli",
-	"github.com/spf13/pflag":          "cmd/kgen/internal/cli",
-	"golang.org/x/term":               "cmd/kgen/internal/cli",
-	"golang.org/x/image":              "roofline/plot",
-	"golang.org/x/sync":               "...",
-	"gonum.org/v1/gonum":              "tune",
-	"modernc.org/sqlite":              "tune/store",
-	"github.com/google/go-cmp":        "",
-	"github.com/rogpeppe/go-internal": "",
-	"github.com/stretchr/testify":     "",
-	"pgregory.net/rapid":              "internal/fixedseed",
+	"github.com/dave/jennifer":           "codegen/gopkg",
+	"github.com/ianlancetaylor/demangle": "cmd/kgen/internal/cli",
+	"github.com/mumax/3":                 "bench/cuda",
+	"github.com/nats-io":                 "tune/queue",
+	"github.com/schollz/progressbar":     "cmd/kgen/internal/cli",
+	"github.com/spf13/cobra":             "cmd/kgen/internal/cli",
+	"github.com/spf13/pflag":             "cmd/kgen/internal/cli",
+	"golang.org/x/term":                  "cmd/kgen/internal/cli",
+	"golang.org/x/image":                 "roofline/plot",
+	"golang.org/x/sync":                  "...",
+	"gonum.org/v1/gonum":                 "tune",
+	"modernc.org/sqlite":                 "tune/store",
+	"github.com/google/go-cmp":           "",
+	"github.com/rogpeppe/go-internal":    "",
+	"github.com/stretchr/testify":        "",
+	"pgregory.net/rapid":                 "internal/fixedseed",
 }
 
 // copyleft are modules that must not be in the default build.

@@ -103,7 +103,7 @@ func (a *app) newCase(ctx context.Context, name, kernel, gpuName, file string) e
 	if a.json {
 		return a.printJSON(caseReport{file, ptxFile, k.Name})
 	}
-	fmt.Fprintf(a.out, "%s: kernel %s with %d arguments to fill in\n", file, k.Name, len(k.Params))
+	fmt.Fprintf(a.out, "%s: kernel %s with %d arguments to fill in\n", file, plainNames(k.Name), len(k.Params))
 	return nil
 }
 

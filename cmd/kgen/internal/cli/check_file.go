@@ -202,10 +202,9 @@ func pickKernel(m *bench.Module, name string) (*bench.Kernel, error) {
 		_, err := m.Kernel("")
 		return nil, fmt.Errorf("--kernel is missing: %w", err)
 	}
-	mangled := fmt.Sprintf("_Z%d%s", len(name), name)
 	var found []*bench.Kernel
 	for i := range m.Kernels {
-		if strings.HasPrefix(m.Kernels[i].Name, mangled) {
+		if calledInSource(m.Kernels[i].Name, name) {
 			found = append(found, &m.Kernels[i])
 		}
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen"
+	"github.com/kgen-dev/kgen/codegen/ptx"
 )
 
 // app is what the commands of one run share.
@@ -82,7 +83,8 @@ func (a *app) run(ctx context.Context, args []string) error {
 	return err
 }
 
-// exit prints an error as one line and turns it into the exit code.
+// exit prints an error as one line, or complaints about PTX as a line each, and
+// turns it into the exit code.
 func (a *app) exit(err error) int {
 	switch {
 	case err == nil:
@@ -91,6 +93,13 @@ func (a *app) exit(err error) int {
 		fmt.Fprintln(a.err, "kgen: interrupted")
 	case errors.Is(err, syscall.EPIPE): // whoever reads the results has enough
 	default:
+		var complaints ptx.Errors
+		if errors.As(err, &complaints) {
+			for _, line := range lines(err) {
+				fmt.Fprintf(a.err, "kgen: %s\n", line)
+			}
+			break
+		}
 		fmt.Fprintf(a.err, "kgen: %s\n", oneLine(err))
 		a.explain(err)
 	}

@@ -61,8 +61,13 @@ func exitCode(err error) int {
 // oneLine is an error as a single visible line: joined errors are separated by
 // semicolons.
 func oneLine(err error) string {
-	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' })
-	return visible(strings.Join(slices.DeleteFunc(lines, func(s string) bool { return strings.TrimSpace(s) == "" }), "; "))
+	return strings.Join(lines(err), "; ")
+}
+
+// lines are the lines of an error's text.
+func lines(err error) []string {
+	all := strings.FieldsFunc(bothNames(visible(err.Error())), func(r rune) bool { return r == '\n' || r == '\r' })
+	return slices.DeleteFunc(all, func(s string) bool { return strings.TrimSpace(s) == "" })
 }
 
 // flagError words what pflag found wrong, names the command and near matches.

@@ -214,7 +214,7 @@ func (a *app) printRun(r *bench.Result) error {
 	if !r.OK {
 		mark = a.paint("31", "wrong")
 	}
-	fmt.Fprintf(a.out, "%s: %s on %s\n", mark, r.Kernel, r.Device)
+	fmt.Fprintf(a.out, "%s: %s on %s\n", mark, plainNames(r.Kernel), r.Device)
 	if len(r.Buffers) == 0 && r.Failure == nil {
 		fmt.Fprintln(a.out, "no buffer says what it must hold: only faults were looked for")
 	}
@@ -233,7 +233,7 @@ func (a *app) printRun(r *bench.Result) error {
 		return err
 	}
 	if f := r.Failure; f != nil {
-		fmt.Fprintf(a.out, "\n%s: %s\n  %s\n", a.paint("31", "the kernel failed"), visible(f.Message), siteText(f.Kernel, f.Site))
+		fmt.Fprintf(a.out, "\n%s: %s\n  %s\n", a.paint("31", "the kernel failed"), plainNames(visible(f.Message)), siteText(f.Kernel, f.Site))
 	}
 	a.printFaults(r.Faults)
 	if r.Printed != "" {
@@ -252,7 +252,7 @@ func (a *app) printFaults(faults []bench.Fault) {
 		if f.Expected {
 			note = ", as the case expects"
 		}
-		fmt.Fprintf(a.out, "\n%s (%d times%s): %s\n", a.paint("31", string(f.Class)), f.Count, note, visible(f.Message))
+		fmt.Fprintf(a.out, "\n%s (%d times%s): %s\n", a.paint("31", string(f.Class)), f.Count, note, plainNames(visible(f.Message)))
 		fmt.Fprintf(a.out, "  %s\n", siteText(f.Kernel, f.Site))
 		if f.Other != nil {
 			fmt.Fprintf(a.out, "  against %s\n", siteText(f.Kernel, *f.Other))
@@ -261,7 +261,7 @@ func (a *app) printFaults(faults []bench.Fault) {
 }
 
 func siteText(kernel string, s bench.Site) string {
-	text := fmt.Sprintf("kernel %s, block %v, thread %v", kernel, s.Block, s.Thread)
+	text := fmt.Sprintf("kernel %s, block %v, thread %v", plainNames(kernel), s.Block, s.Thread)
 	if s.Line > 0 {
 		text += fmt.Sprintf(", PTX line %d", s.Line)
 	}
