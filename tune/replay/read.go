@@ -1,0 +1,267 @@
+package replay
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// maxBytes bounds what a file may hold once it is unpacked.
+const maxBytes = 1 << 30
+
+// ReadFile reads a space from a Kernel Tuner cache, T4 results, KTT's own results, or a
+// compact CSV, each of which may be packed by gzip. A file that ends within a record is
+// legal: the record is left out. Errors wrap ErrFormat where the file is at fault.
+func ReadFile(file string) (*Space, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	s, err := Read(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Base(file), err)
+	}
+	return s, nil
+}
+
+// Read reads a space; see ReadFile.
+func Read(r io.Reader) (*Space, error) {
+	data, cut, err := unpack(r)
+	if err != nil {
+		return nil, err
+	}
+	text := bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), " \t\r\n")
+	var s *Space
+	switch {
+	case len(text) == 0:
+		return nil, fmt.Errorf("%w: it is empty", ErrFormat)
+	case text[0] == '{':
+		s, err = readJSON(plainNumbers(bytes.TrimRight(text, " \t\r\n")))
+	default:
+		s, err = readCSV(text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.Cut = s.Cut || cut
+	return s, s.finish()
+}
+
+// unpack reads everything, through gzip if it is packed. cut says that the packed data
+// ends early.
+func unpack(r io.Reader) (data []byte, cut bool, err error) {
+	b := bufio.NewReader(r)
+	var plain io.Reader = b
+	if magic, _ := b.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		z, err := gzip.NewReader(b)
+		if err != nil {
+			return nil, false, fmt.Errorf("%w: packed by gzip, but: %w", ErrFormat, err)
+		}
+		plain = z
+	}
+	data, err = io.ReadAll(io.LimitReader(plain, maxBytes+1))
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return data, true, nil
+	case err != nil:
+		return nil, false, fmt.Errorf("%w: %w", ErrFormat, err)
+	case len(data) > maxBytes:
+		return nil, false, fmt.Errorf("%w: more than %d bytes unpacked", ErrFormat, maxBytes)
+	}
+	return data, false, nil
+}
+
+// plainNumbers replaces Python's NaN and Infinity, which are no JSON, by null.
+func plainNumbers(text []byte) []byte {
+	if !bytes.Contains(text, []byte("NaN")) && !bytes.Contains(text, []byte("Infinity")) {
+		return text
+	}
+	var out []byte
+	for quoted := false; len(text) > 0; {
+		switch c := text[0]; {
+		case quoted && c == '\\' && len(text) > 1:
+			out, text = append(out, text[:2]...), text[2:]
+			continue
+		case c == '"':
+			quoted = !quoted
+		case !quoted:
+			if n := notANumber(text); n > 0 {
+				out, text = append(out, "null"...), text[n:]
+				continue
+			}
+		}
+		out, text = append(out, text[0]), text[1:]
+	}
+	return out
+}
+
+func notANumber(text []byte) int {
+	for _, w := range []string{"NaN", "Infinity", "-Infinity"} {
+		if bytes.HasPrefix(text, []byte(w)) {
+			return len(w)
+		}
+	}
+	return 0
+}
+
+// shape is what tells the JSON formats apart: the name of the member with the records,
+// whether it is an object, and how a record is read.
+type shape struct {
+	member string
+	object bool
+	record func(*reader, json.RawMessage) (Entry, error)
+}
+
+var shapes = []shape{
+	{"cache", true, (*reader).kernelTuner},
+	{"results", false, (*reader).t4},
+	{"Results", false, (*reader).ktt},
+}
+
+// reader reads one JSON file.
+type reader struct {
+	space Space
+	head  map[string]json.RawMessage // the members before the records
+	names map[string]int             // of parameters
+}
+
+func readJSON(text []byte) (*Space, error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	r := &reader{head: map[string]json.RawMessage{}}
+	if _, err := d.Token(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return nil, position(text, d, err)
+		}
+		name, _ := key.(string)
+		for _, s := range shapes {
+			if s.member == name {
+				return r.records(text, d, s)
+			}
+		}
+		var member json.RawMessage
+		if err := d.Decode(&member); err != nil {
+			return nil, position(text, d, err)
+		}
+		r.head[name] = member
+	}
+	return nil, fmt.Errorf(`%w: want a member "cache" (Kernel Tuner), "results" (T4) or "Results" (KTT)`, ErrFormat)
+}
+
+// records reads the records until the file ends, or they do.
+func (r *reader) records(text []byte, d *json.Decoder, s shape) (*Space, error) {
+	want := json.Delim('[')
+	if s.object {
+		want = '{'
+	}
+	if t, err := d.Token(); err != nil || t != want {
+		if ended(err) {
+			r.space.Cut = true
+			return &r.space, nil
+		}
+		return nil, fmt.Errorf("%w: %s: want it to begin with %s", ErrFormat, s.member, want)
+	}
+	for n := 1; d.More(); n++ {
+		if s.object {
+			if _, err := d.Token(); err != nil {
+				return r.stop(text, d, err)
+			}
+		}
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return r.stop(text, d, err)
+		}
+		e, err := s.record(r, raw)
+		if err != nil {
+			return nil, fmt.Errorf("%w: line %d: record %d of %s: %w", ErrFormat, lineAt(text, d), n, s.member, err)
+		}
+		r.space.Entries = append(r.space.Entries, e)
+	}
+	if _, err := d.Token(); err != nil {
+		return r.stop(text, d, err)
+	}
+	return &r.space, nil
+}
+
+// stop ends the records where the file does, or reports what is wrong with it.
+func (r *reader) stop(text []byte, d *json.Decoder, err error) (*Space, error) {
+	if !ended(err) {
+		return nil, position(text, d, err)
+	}
+	r.space.Cut = true
+	return &r.space, nil
+}
+
+func ended(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+func position(text []byte, d *json.Decoder, err error) error {
+	if ended(err) {
+		return fmt.Errorf("%w: it ends before the first record", ErrFormat)
+	}
+	return fmt.Errorf("%w: line %d: %w", ErrFormat, lineAt(text, d), err)
+}
+
+func lineAt(text []byte, d *json.Decoder) int {
+	return 1 + bytes.Count(text[:min(int(d.InputOffset()), len(text))], []byte{'\n'})
+}
+
+// declare sets the parameters' names, once.
+func (r *reader) declare(names []string) error {
+	r.names = map[string]int{}
+	for i, n := range names {
+		if _, again := r.names[n]; again {
+			return fmt.Errorf("parameter %q is named twice", n)
+		}
+		r.names[n] = i
+	}
+	r.space.Names = names
+	return nil
+}
+
+// values orders a record's values, each of which must be a scalar.
+func (r *reader) values(get func(name string) (json.RawMessage, bool)) ([]Value, error) {
+	out := make([]Value, len(r.space.Names))
+	for i, name := range r.space.Names {
+		raw, ok := get(name)
+		if !ok {
+			return nil, fmt.Errorf("no value for %s", name)
+		}
+		v, err := scalar(raw)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		out[i] = v
+	}
+	return out, nil
+}
+
+func scalar(raw json.RawMessage) (Value, error) {
+	text := strings.TrimSpace(string(raw))
+	switch {
+	case text == "" || text[0] == '{' || text[0] == '[':
+		return Value{}, fmt.Errorf("%.40s: want a number, a string or a truth value", text)
+	case text[0] == '"':
+		var s string
+		if err := json.Unmarshal(raw, &s); err != nil {
+			return Value{}, err
+		}
+		return word(s), nil
+	}
+	if v, ok := number(text); ok {
+		return v, nil
+	}
+	return Value{Text: text}, nil
+}
