@@ -3,7 +3,7 @@ FUZZTIME ?= 10s
 # The packages of this repository that match a word in their tests.
 testing   = $(shell git grep -l $(1) -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
-.PHONY: build build-cuda test-cuda toolchain tune test verify-full cross bench lint fmt fuzz-short golden clean help
+.PHONY: tuner-score build build-cuda test-cuda toolchain tune test verify-full cross bench lint fmt fuzz-short golden clean help
 
 build: ## build bin/kgen
 	go build -trimpath -o bin/kgen ./cmd/kgen
@@ -42,6 +42,9 @@ cross: ## build without cgo and for the other systems
 
 bench: ## run the benchmarks
 	go test -run '^$$' -bench . ./...
+
+tuner-score: ## measure the search strategies on published spaces, into docs/tuner-score.md
+	go run ./tune/replay/tunerscore -out docs/tuner-score.md testdata/tuning/*.csv.gz
 
 lint: ## run the linters
 	go run $(golangci) run ./...

@@ -37,6 +37,9 @@ type familyVerb struct {
 	file      func(ctx context.Context, name, gpu string) error
 	endings   []string
 	fileFlags func(c *cobra.Command)
+	// alone, if not nil, returns what to do without a family when flags ask for that, and
+	// else nil.
+	alone func(gpu string) func(ctx context.Context) error
 }
 
 // gpuUsage is the usage text of --gpu.
@@ -50,6 +53,9 @@ func (a *app) familyCommand(v familyVerb) *cobra.Command {
 		Long:    v.long,
 		Example: v.example,
 		Args: func(c *cobra.Command, args []string) error {
+			if v.standsAlone(gpu) != nil {
+				return positional()(c, args)
+			}
 			if len(args) == 0 {
 				return usagef("%s: missing FAMILY: want one of %s", c.CommandPath(), strings.Join(familyNames(), ", "))
 			}
@@ -60,6 +66,9 @@ func (a *app) familyCommand(v familyVerb) *cobra.Command {
 			return err
 		},
 		RunE: func(c *cobra.Command, args []string) error { // families are subcommands: a file
+			if run := v.standsAlone(gpu); run != nil {
+				return run(c.Context())
+			}
 			return v.file(c.Context(), args[0], gpu)
 		},
 	}
@@ -95,6 +104,13 @@ func (v *familyVerb) takes(word string) bool {
 	return slices.ContainsFunc(v.endings, func(end string) bool { return strings.HasSuffix(word, end) })
 }
 
+func (v *familyVerb) standsAlone(gpu string) func(context.Context) error {
+	if v.alone == nil {
+		return nil
+	}
+	return v.alone(gpu)
+}
+
 func familySubcommand(v familyVerb, f *family.Family, gpu *string, own func(*cobra.Command)) *cobra.Command {
 	given := map[string]string{}
 	c := &cobra.Command{
@@ -105,6 +121,9 @@ func familySubcommand(v familyVerb, f *family.Family, gpu *string, own func(*cob
 		Args:              positional(),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if v.standsAlone(*gpu) != nil {
+				return positional()(c.Parent(), []string{f.Name})
+			}
 			j, err := newJob(f, *gpu, given)
 			if err != nil {
 				return err

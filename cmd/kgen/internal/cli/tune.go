@@ -20,6 +20,7 @@ import (
 	"github.com/kgen-dev/kgen/codegen"
 	"github.com/kgen-dev/kgen/kernels/space"
 	"github.com/kgen-dev/kgen/tune"
+	"github.com/kgen-dev/kgen/tune/search"
 	"github.com/kgen-dev/kgen/tune/store"
 )
 
@@ -29,6 +30,9 @@ type tuneFlags struct {
 	seed   uint64
 	dir    string
 	store  string
+
+	replay   string
+	strategy string
 }
 
 func (a *app) tuneCommand() *cobra.Command {
@@ -50,24 +54,41 @@ A configuration that a check finds wrong is named and left out, and the exit cod
 is 3.
 
 Each evaluation is recorded at once: a run that was interrupted goes on where it
-stopped when it is started again.`,
+stopped when it is started again.
+
+--replay FILE searches a published space instead, in which every configuration was
+timed before: a Kernel Tuner cache, T4 or KTT results, or a compact CSV, each also
+packed by gzip. --budget counts the distinct configurations tried, failed ones
+included; nothing is read from the store or written to it.`,
 		example: `  kgen tune flashattn --gpu h100
   kgen tune gemm --gpu a100 --m 8192 --n 8192 --dtype f16 --budget 200
-  kgen tune flashattn --gpu a100 --seq 16384 -o best --json`,
+  kgen tune flashattn --gpu a100 --seq 16384 -o best --json
+  kgen tune --replay cache.json.gz --budget 100 --seed 1`,
 		flags: func(c *cobra.Command) {
 			c.Flags().IntVar(&f.budget, "budget", tune.DefaultConfigs, "compile at most `N` configurations")
 			c.Flags().Uint64Var(&f.seed, "seed", 0, "`N` that all chance follows from (default 0)")
 			c.Flags().StringVarP(&f.dir, "output", "o", "", "`DIR` for the best kernel and the roofline (default beside the store)")
 			c.Flags().StringVar(&f.store, "store", "", "`FILE` of the store (default in the state folder)")
+			c.Flags().StringVar(&f.replay, "replay", "", "search the published space in `FILE` instead of a family's")
+			c.Flags().StringVar(&f.strategy, "strategy", "", "how --replay searches: "+orList(search.Names())+" (default "+search.Default+")")
 			a.jsonFlag(c)
 		},
 		run: func(ctx context.Context, j *job) error { return a.tune(ctx, j, &f) },
+		alone: func(gpu string) func(context.Context) error {
+			if f.replay == "" {
+				return nil
+			}
+			return func(context.Context) error { return a.replay(&f, gpu) }
+		},
 	})
 }
 
 func (a *app) tune(ctx context.Context, j *job, f *tuneFlags) error {
 	if f.budget < 1 {
 		return usagef("--budget %d: want 1 or more", f.budget)
+	}
+	if f.strategy != "" {
+		return usagef("--strategy goes with --replay")
 	}
 	if err := codegen.Supports(j.gpu); err != nil { // before every configuration finds that
 		return usage(err)

@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/kgen-dev/kgen/tune/replay"
+	"github.com/kgen-dev/kgen/tune/search"
+)
+
+// replay searches a published space.
+func (a *app) replay(f *tuneFlags, gpu string) error {
+	switch {
+	case f.budget < 1:
+		return usagef("--budget %d: want 1 or more", f.budget)
+	case gpu != "":
+		return usagef("--gpu %s: a replay has the GPU on which its space was timed", gpu)
+	case f.store != "" || f.dir != "":
+		return usagef("--replay neither reads nor writes files of its own: it takes no --store and no -o")
+	case f.strategy != "" && search.Describe(f.strategy) == "":
+		return usagef("--strategy %q: want one of %s%s", f.strategy, orList(search.Names()), didYouMean(f.strategy, search.Names()))
+	}
+	s, err := replay.ReadFile(f.replay)
+	if err != nil {
+		return spaceFileError("--replay", f.replay, err)
+	}
+	if s.Cut {
+		a.log.Warn("the file ends within a record, which is left out", "file", f.replay, "configurations", len(s.Entries))
+	}
+	r, err := s.Search(f.strategy, f.budget, f.seed)
+	if err != nil {
+		return spaceFileError("--replay", f.replay, err)
+	}
+	if a.json {
+		return a.printJSON(r)
+	}
+	a.printReplay(s, r)
+	return nil
+}
+
+// spaceFileError says of a flag's file what is wrong, as a mistake of the caller where the
+// file is missing or in no known format.
+func spaceFileError(flag, file string, err error) error {
+	var missing *fs.PathError
+	switch {
+	case errors.As(err, &missing):
+		return usagef("%s %s: %w", flag, file, missing.Err)
+	case errors.Is(err, replay.ErrFormat):
+		return usagef("%s %s: %w", flag, file, err)
+	}
+	return fmt.Errorf("%s %s: %w", flag, file, err)
+}
+
+func (a *app) printReplay(s *replay.Space, r *replay.Run) {
+	fmt.Fprintf(a.out, "space     %d configurations of %d parameters%s\n", len(s.Entries), len(s.Names), parenthesised(strings.TrimSpace(visible(s.Kernel+" "+s.Device))))
+	fmt.Fprintf(a.out, "tried     %d with %s, seed %d%s\n", r.Evaluations, r.Strategy, r.Seed, failedTries(r))
+	if r.Best == nil {
+		fmt.Fprintln(a.out, "best      none: every configuration tried failed")
+		return
+	}
+	n := 0
+	for ; r.Trace[n].BestMS == nil || *r.Trace[n].BestMS != r.Best.TimeMS; n++ {
+	}
+	fmt.Fprintf(a.out, "best      %.4g ms, found at evaluation %d: %s\n", r.Best.TimeMS, r.Trace[n].Evaluation, visible(string(r.Best.Config)))
+	fmt.Fprintf(a.out, "optimum   %.4g ms: the best has %.3f of its speed\n", r.Optimum, r.Fraction)
+}
+
+// failedTries counts what failed, by status.
+func failedTries(r *replay.Run) string {
+	var parts []string
+	for _, status := range []replay.Status{replay.Compile, replay.Runtime, replay.Correctness, replay.Timeout, replay.Constraints} {
+		n := 0
+		for _, t := range r.Trace {
+			if t.Status == status {
+				n++
+			}
+		}
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", status, n))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "; failed: " + strings.Join(parts, ", ")
+}
