@@ -40,6 +40,11 @@ cross: ## build without cgo and for the other systems
 	CGO_ENABLED=0 GOOS=darwin go vet ./...
 	CGO_ENABLED=0 GOOS=windows go vet ./...
 
+compare-triton: build toolchain ## compile the same tiles with Triton (from PyPI, in .toolchain/triton) into docs/compare-triton.md
+	test -x .toolchain/triton/bin/python || python3 -m venv .toolchain/triton
+	.toolchain/triton/bin/pip install --quiet --disable-pip-version-check triton==3.9.0 numpy
+	.toolchain/triton/bin/python .ci/compare_triton.py bin/kgen .toolchain/nvidia/cu13/bin/nvdisasm docs/compare-triton.md
+
 bench: ## run the benchmarks
 	go test -run '^$$' -bench . ./...
 
