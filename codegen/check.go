@@ -11,6 +11,9 @@ import (
 // granted that it does not occur.
 func check(k *ir.Kernel, m *machine) error {
 	c := checker{m: m, threads: 32 * max(k.Hints.Warps, 1)}
+	if n := k.Hints.Cluster; n < 0 || n > mostCluster || n&(n-1) != 0 {
+		c.fail(k.Pos, fmt.Errorf("clusters of %d blocks: want a power of two up to %d", n, mostCluster), ErrUnsupported)
+	}
 	for _, p := range k.Params {
 		c.elem(k.Pos, p)
 	}

@@ -50,9 +50,10 @@ type Compiled struct {
 type Kernel struct {
 	Name        string
 	Params      []Param
-	Threads     int // in a block, along x
-	SharedBytes int // dynamic shared memory; 0 when it is static
-	Space       []ir.Expr
+	Threads     int       // in a block, along x
+	SharedBytes int       // dynamic shared memory; 0 when it is static
+	Cluster     int       // blocks of a cluster, along the first axis of the tile space, which is rounded up to whole ones
+	Space       []ir.Expr // tiles along each axis
 	Assume      []Assumption
 	// Bounds are what a launch must check beside: each, over the sizes and integer
 	// scalars by name, must be at most math.MaxInt32, so that no index leaves 32 bits.
@@ -133,11 +134,14 @@ func (c *Compiled) kernel(k *ir.Kernel, gpu *target.GPU, o Options) error {
 	if most := gpu.Limits().SharedPerBlock; s.thread.Shared > most {
 		return fmt.Errorf("kernel %s: %d bytes of shared memory: %w: want at most %d", k.Name, s.thread.Shared, ErrResources, most)
 	}
-	out := Kernel{Name: k.Name, Params: s.params, Threads: s.thread.Threads, Bounds: s.bounds, Notes: s.machine.notes}
+	out := Kernel{Name: k.Name, Params: s.params, Threads: s.thread.Threads, Cluster: s.thread.Cluster, Bounds: s.bounds, Notes: s.machine.notes}
 	if s.thread.Dynamic {
 		out.SharedBytes = s.thread.Shared
 	}
-	for _, a := range k.Space {
+	for i, a := range k.Space {
+		if blocks := ir.Lit(int64(out.Cluster)); i == 0 && out.Cluster > 1 {
+			a.Count = a.Count.CeilDiv(blocks).Times(blocks)
+		}
 		out.Space = append(out.Space, a.Count)
 	}
 	for _, a := range k.Assume {

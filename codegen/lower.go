@@ -36,7 +36,8 @@ type lowering struct {
 	written   bool        // shared memory by threads, since copies by tensor maps would see it
 	role      *int        // being lowered; nil: there are none, or none yet
 	gate      *simt.Value // of the releases being lowered; nil: always
-	late      bool        // in a loop that releases its buffers an iteration later
+	cluster   cluster
+	late      bool // in a loop that releases its buffers an iteration later
 }
 
 // lower produces the thread program of a kernel.
@@ -54,6 +55,11 @@ func lower(k *ir.Kernel, m *machine) (*simt.Kernel, []Param, error) {
 	if l.plan, err = planShared(k, l.f, warps); err != nil {
 		return nil, nil, fmt.Errorf("kernel %s: %w", k.Name, err)
 	}
+	var alone error
+	if l.cluster, alone = clusterOf(k); alone != nil && m.wgmma {
+		m.notes = append(m.notes, fmt.Sprintf("clusters of %d blocks are left out: %v", k.Hints.Cluster, alone))
+	}
+	s.Cluster = l.cluster.blocks
 	s.Shared, s.SharedAlign, s.Dynamic = l.plan.size, l.plan.align, l.plan.size > 48<<10
 	for _, p := range k.Params {
 		l.param(p)

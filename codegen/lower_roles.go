@@ -37,6 +37,9 @@ func (l *lowering) roles(o *ir.Op) {
 		return nil
 	}
 	b.If(b.Cmp(simt.LT, warp, b.Const32(l.warps)), main, copy)
+	if l.cluster.blocks > 1 {
+		b.ClusterSync() // others copy here and arrive here until then
+	}
 }
 
 const (
@@ -113,8 +116,13 @@ func (l *lowering) release(o *ir.Op) {
 	}
 	at := l.freed(r, o.Operand("slot"))
 	b.WarpSync()
-	lane := b.Cmp(simt.EQ, b.And(l.tid(), b.Const32(31)), b.Const32(0))
-	l.under(l.both(l.gate, lane), func() { b.MbarArrive(at) })
+	lane := b.And(l.tid(), b.Const32(31))
+	if l.cluster.rings[r] {
+		one := b.Cmp(simt.LT, lane, b.Const32(l.cluster.blocks)) // for each block
+		l.under(l.both(l.gate, one), func() { b.MbarArriveAt(at, b.And(lane, b.Const32(l.cluster.blocks-1))) })
+		return
+	}
+	l.under(l.both(l.gate, b.Cmp(simt.EQ, lane, b.Const32(0))), func() { b.MbarArrive(at) })
 }
 
 // releaseIf gives buffers back where a condition, alike for all warps, holds: the wait

@@ -35,13 +35,17 @@ func (l *lowering) tensorStart() {
 				at := l.plan.buffers[mbarOf{r}].offset + k*mbarBytes
 				b.MbarInit(b.Add(b.SharedBase(), b.Const32(at)), 1)
 				if l.plan.handed[r] {
-					b.MbarInit(b.Add(b.SharedBase(), b.Const32(at+r.Type.Depth*mbarBytes)), l.warps)
+					warps := l.warps
+					if l.cluster.rings[r] {
+						warps *= l.cluster.blocks
+					}
+					b.MbarInit(b.Add(b.SharedBase(), b.Const32(at+r.Type.Depth*mbarBytes)), warps)
 				}
 			}
 		}
 	})
 	b.ProxyFence()
-	l.barrier()
+	l.together()
 	l.written = false
 }
 
@@ -98,26 +102,45 @@ func (l *lowering) tensorCommit(o *ir.Op) {
 	})
 }
 
-// tensorCopy asks for the boxes of a copy, one for each atom of its rows.
+// tensorCopy asks for the boxes of a copy, one for each atom of its rows; where the
+// blocks of a cluster divide it, for those of the block's part.
 func (l *lowering) tensorCopy(o *ir.Op, mbar *simt.Value) {
 	b := l.b
 	ring := l.plan.buffers[o.Operand("ring")]
 	s := ring.shared
 	a := accessOf(o, s.Shape())
-	m := l.tensorMap(o, a)
+	p, divided := l.cluster.partOf(o, s)
+	m := l.tensorMap(o, a, p.rows)
 	inner := a.axisDim(s.Order()[0])
 	to := l.slotAddress(ring, o.Operand("slot"))
 	tensor := l.passed(m, o.View().Name+"_map")
-	for i := range s.Atoms() {
+	firstRow, firstColumn := b.Const32(0), b.Const32(0)
+	blocks := 0
+	if divided {
+		blocks = 1<<l.cluster.blocks - 1
+		rank := b.Special(simt.ClusterCtaRank)
+		if p.rows < s.Rows() {
+			firstRow = b.Mul(rank, b.Const32(p.rows))
+			to = b.Add(to, b.Mul(rank, b.Const32(p.rows*s.RowPitch())))
+		} else {
+			firstColumn = b.Mul(rank, b.Const32(p.atoms*s.Atom()))
+			to = b.Add(to, b.Mul(rank, b.Const32(p.atoms*s.AtomStride())))
+		}
+	}
+	outer := a.axisDim(s.Order()[1])
+	for i := range p.atoms {
 		var at []*simt.Value
 		for _, d := range mapOrder(len(a.indices), inner) {
 			x := l.scalar(a.indices[d])
-			if d == inner {
-				x = b.Add(x, b.Const32(i*s.Atom()))
+			switch d {
+			case inner:
+				x = b.Add(x, b.Add(firstColumn, b.Const32(i*s.Atom())))
+			case outer:
+				x = b.Add(x, firstRow)
 			}
 			at = append(at, x)
 		}
-		b.TensorLoad(b.Add(to, b.Const32(i*s.AtomStride())), tensor, mbar, at)
+		b.TensorLoad(b.Add(to, b.Const32(i*s.AtomStride())), tensor, mbar, at, blocks)
 	}
 }
 
@@ -137,15 +160,15 @@ func mapOrder(dims, inner int) []int {
 	return order
 }
 
-// tensorMap describes the parameter that a copy's tensor map is.
-func (l *lowering) tensorMap(o *ir.Op, a access) Param {
+// tensorMap describes the parameter that the tensor map of a copy of so many rows is.
+func (l *lowering) tensorMap(o *ir.Op, a access, rows int) Param {
 	s := l.plan.buffers[o.Operand("ring")].shared
 	p := Param{Kind: ParamTensorMap, Arg: slices.Index(l.k.Params, o.View()), Elem: o.View().Type.Elem, Dim: a.axisDim(s.Order()[0]), Swizzle: s.Swizzle()}
 	for i, d := range mapOrder(len(a.indices), p.Dim) {
 		p.Box[i] = 1
 		for axis, n := range a.shape {
 			if a.axisDim(axis) == d {
-				p.Box[i] = n
+				p.Box[i] = min(n, rows)
 			}
 		}
 	}

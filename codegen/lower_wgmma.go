@@ -18,6 +18,9 @@ type sharedOperand struct {
 	high  *simt.Value
 }
 
+// sharedAddressBits is how many bits of an address a descriptor takes.
+const sharedAddressBits = 18
+
 // swizzleMode is a descriptor's code for atoms of so many bytes.
 var swizzleMode = map[int]int{128: 1, 64: 2, 32: 3}
 
@@ -50,6 +53,9 @@ func (l *lowering) sharedOperand(v *ir.Value, kAxis int, rows []int) *sharedOper
 			rows[i] *= step
 		}
 		at = b.Add(at, l.index(rows, false))
+	}
+	if l.cluster.blocks > 1 {
+		at = b.And(at, b.Const32(1<<sharedAddressBits-1)) // above is the block's number
 	}
 	d.low = b.Add(b.ShrU(at, b.Const32(4)), b.Const32(leading/unit<<16))
 	d.high = b.Const32(int(int32(uint32(8*d.s.Swizzle()/unit) | uint32(swizzleMode[d.s.Swizzle()])<<30)))

@@ -252,6 +252,9 @@ func (l *lowering) tileSpace() {
 	for i, a := range axes {
 		counts[i] = l.expr(a.Count)
 	}
+	blocks := l.cluster.blocks
+	rank := b.And(id, b.Const32(blocks-1))
+	id, counts[0] = b.DivU(id, b.Const32(blocks)), b.DivU(b.Add(counts[0], b.Const32(blocks-1)), b.Const32(blocks))
 	at := make([]*simt.Value, len(axes))
 	first := 0
 	grouped := l.k.Order.Group > 1 && len(axes) > 1
@@ -269,6 +272,7 @@ func (l *lowering) tileSpace() {
 	if grouped {
 		at[0], at[1] = l.grouped(id, counts[0], counts[1])
 	}
+	at[0], counts[0] = b.Add(b.Mul(at[0], b.Const32(blocks)), rank), b.Mul(counts[0], b.Const32(blocks))
 	for _, r := range l.k.Order.Reversed {
 		at[r] = b.Sub(b.Sub(counts[r], b.Const32(1)), at[r])
 	}
@@ -277,12 +281,15 @@ func (l *lowering) tileSpace() {
 	}
 }
 
+// groupOf is how many clusters of so many blocks a group of an order has.
+func groupOf(o ir.Order, blocks int) int { return max(1, o.Group/blocks) }
+
 // grouped walks axis 0 in groups of Order.Group rows, each under all of axis 1, so
 // that blocks that run together share columns.
 func (l *lowering) grouped(id, rows, cols *simt.Value) (i, j *simt.Value) {
 	b := l.b
 	// Of at most the rows there are, so that a group has no more blocks than the grid.
-	group := b.Min(rows, b.Const32(l.k.Order.Group))
+	group := b.Min(rows, b.Const32(groupOf(l.k.Order, l.cluster.blocks)))
 	width := b.Mul(group, cols)
 	first := b.Mul(b.DivU(id, width), group)
 	size := b.Min(b.Sub(rows, first), group)

@@ -33,7 +33,8 @@ type PlanStep struct {
 	SharedBytes int // dynamic
 	Args        []PlanArg
 
-	counts []int64
+	counts []int64 // tiles of the tile space along each axis, in whole clusters
+	blocks int64   // of a cluster
 	order  ir.Order
 }
 
@@ -182,7 +183,7 @@ func (c *Compiled) step(s ir.Step, all []Argument, names map[string]int) (PlanSt
 		}
 	}
 	src := c.Program.Kernel(s.Kernel)
-	out := PlanStep{Kernel: k.Name, Threads: k.Threads, SharedBytes: k.SharedBytes, Grid: 1, order: src.Order}
+	out := PlanStep{Kernel: k.Name, Threads: k.Threads, SharedBytes: k.SharedBytes, Grid: 1, order: src.Order, blocks: int64(k.Cluster)}
 	args := make([]Argument, len(s.Args))
 	memory := make([]int, len(s.Args))
 	sizes := map[string]int64{}
@@ -368,16 +369,23 @@ func (s *PlanStep) Block(point []int) (int64, error) {
 	for _, r := range s.order.Reversed {
 		at[r] = s.counts[r] - 1 - at[r]
 	}
+	if len(at) == 0 {
+		return 0, nil
+	}
+	counts := s.clusters()
+	rank := at[0] % s.blocks
+	at[0] /= s.blocks
 	id := int64(0)
 	rest := 0
-	if g := int64(s.order.Group); g > 1 && len(at) > 1 {
+	if s.order.Group > 1 && len(at) > 1 {
+		g := int64(groupOf(s.order, int(s.blocks)))
 		first := at[0] / g * g
-		size := min(s.counts[0]-first, g)
-		id = first*s.counts[1] + at[1]*size + at[0] - first
+		size := min(counts[0]-first, g)
+		id = first*counts[1] + at[1]*size + at[0] - first
 		rest = 2
 	}
 	for i := rest; i < len(at); i++ {
-		id = id*s.counts[i] + at[i]
+		id = id*counts[i] + at[i]
 	}
-	return id, nil
+	return id*s.blocks + rank, nil
 }

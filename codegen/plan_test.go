@@ -14,9 +14,12 @@ import (
 func TestBlockCountsEveryPointOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rank := rapid.IntRange(1, 4).Draw(t, "rank")
-		s := PlanStep{Kernel: "k", Grid: 1}
+		s := PlanStep{Kernel: "k", Grid: 1, blocks: int64(1) << rapid.IntRange(0, 2).Draw(t, "cluster")}
 		for range rank {
 			n := rapid.Int64Range(1, 7).Draw(t, "count")
+			if len(s.counts) == 0 {
+				n *= s.blocks
+			}
 			s.counts = append(s.counts, n)
 			s.Grid *= n
 		}

@@ -11,9 +11,12 @@ import (
 func TestPointInvertsBlock(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 300 {
-		s := PlanStep{Grid: 1}
+		s := PlanStep{Grid: 1, blocks: 1 << r.IntN(3)}
 		for range 1 + r.IntN(4) {
 			n := 1 + r.Int64N(7)
+			if len(s.counts) == 0 {
+				n *= s.blocks
+			}
 			s.counts = append(s.counts, n)
 			s.Grid *= n
 		}

@@ -158,6 +158,11 @@ func (p *printer) barrierObject(in *simt.Instr) assembled {
 	case simt.OpMbarArrive:
 		at("at", in.Args[0], int(in.Offset))
 		a.code = op + " _, [%0];"
+	case simt.OpMbarArriveAt:
+		at("at", in.Args[0], 0)
+		a.asm.in("block", simt.I32)
+		a.args = append(a.args, p.unsigned(in.Args[1], precCond))
+		a.code = "{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; " + op + " _, [there]; }"
 	case simt.OpTensorLoad:
 		at("to", in.Args[0], int(in.Offset))
 		a.asm.in("map", simt.I64)
@@ -167,7 +172,13 @@ func (p *printer) barrierObject(in *simt.Instr) assembled {
 			a.asm.in(fmt.Sprintf("c%d", i), simt.I32)
 			a.args = append(a.args, p.unsigned(c, precCond))
 		}
-		a.code = fmt.Sprintf("%s [%%0], [%%1, %s], [%%2];", op, places(3, len(in.Args)-3, true))
+		a.code = fmt.Sprintf("%s [%%0], [%%1, %s], [%%2]", op, places(3, len(in.Args)-3, true))
+		if in.Imm != 0 {
+			a.asm.in("blocks", simt.I16)
+			a.args = append(a.args, fmt.Sprint(in.Imm))
+			a.code += fmt.Sprintf(", %%%d", len(in.Args))
+		}
+		a.code += ";"
 	}
 	return a
 }

@@ -83,10 +83,13 @@ func shortName(in *simt.Instr, opcode string) string {
 		}
 	case simt.OpPack, simt.OpUnpack:
 		kept = []string{in.Op.String(), in.Type.String()}
-	case simt.OpMbarInit, simt.OpMbarArrive, simt.OpMbarExpect, simt.OpMbarWait:
+	case simt.OpMbarInit, simt.OpMbarArrive, simt.OpMbarExpect, simt.OpMbarWait, simt.OpMbarArriveAt:
 		kept = []string{strings.Replace(in.Op.String(), "mbar", "mbarrier", 1)}
 	case simt.OpTensorLoad:
 		kept = []string{"tensor_load", kept[4]}
+		if in.Imm != 0 {
+			kept = append(kept, "multicast")
+		}
 	}
 	return strings.Join(kept, "_")
 }
@@ -222,7 +225,7 @@ func (p *printer) assembly(in *simt.Instr) assembled {
 		return p.store(in)
 	case simt.OpCpAsync:
 		return p.copyAsync(in)
-	case simt.OpMbarInit, simt.OpMbarArrive, simt.OpMbarExpect, simt.OpMbarWait, simt.OpTensorLoad:
+	case simt.OpMbarInit, simt.OpMbarArrive, simt.OpMbarExpect, simt.OpMbarWait, simt.OpMbarArriveAt, simt.OpTensorLoad:
 		return p.barrierObject(in)
 	}
 	return p.plain(in)
@@ -452,7 +455,7 @@ func (p *printer) statement(in *simt.Instr) (text string, ok bool) {
 		if in.Args[0].IsInt(0) && in.Imm == 0 {
 			return "__syncthreads()", true
 		}
-	case simt.OpCpAsyncCommit, simt.OpFence, simt.OpProxyFence, simt.OpWgmmaCommit:
+	case simt.OpCpAsyncCommit, simt.OpFence, simt.OpProxyFence, simt.OpWgmmaCommit, simt.OpClusterArrive, simt.OpClusterWait:
 		a := asm{effects: true, memory: true, code: in.Opcode() + ";"}
 		name := identifier(strings.TrimSuffix(strings.Replace(in.Opcode(), ".acq_rel", "", 1), "_group"))
 		return p.h.add(name, in.Opcode(), a.text) + "()", true

@@ -318,6 +318,9 @@ func (e *emitter) opcode(in *simt.Instr) *Opcode {
 		key.imm = in.Imm
 	case simt.OpTensorLoad:
 		key.imm = int64(len(in.Args))
+		if in.Imm != 0 {
+			key.imm = -key.imm
+		}
 	}
 	c, ok := e.opcodes[key]
 	if !ok {
@@ -388,6 +391,7 @@ var (
 	setpGE  = &Opcode{"setp", []string{"ge", "s32"}}
 	setpLT  = &Opcode{"setp", []string{"lt", "s32"}}
 	addS32  = &Opcode{"add", []string{"s32"}}
+	mapaU32 = &Opcode{"mapa", []string{"shared::cluster", "u32"}}
 	bra     = &Opcode{"bra", nil}
 	braUni  = &Opcode{"bra", []string{"uni"}}
 )

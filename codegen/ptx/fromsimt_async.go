@@ -48,6 +48,10 @@ func (e *emitter) mbarrier(in *simt.Instr) {
 		e.op(c, done, at, e.value(in.Args[1]))
 		e.jump(again, done, true, false)
 		return
+	case simt.OpMbarArriveAt:
+		there := e.fresh(regClassOf(simt.I32))
+		e.op(mapaU32, operandName(there), e.inReg(in.Args[0]), e.value(in.Args[1]))
+		e.guard(e.op(c, Operand{Kind: OpSink}, e.address(there, 0)), in)
 	case simt.OpMbarInit:
 		e.guard(e.op(c, at, operandInt(in.Imm)), in)
 	case simt.OpMbarExpect:
@@ -62,7 +66,11 @@ func (e *emitter) tensorLoad(in *simt.Instr) {
 	c := e.opcode(in)
 	box, parts := e.group(OpAddr, 2)
 	parts[0], parts[1] = e.inReg(in.Args[1]), e.vectorOf(in.Args[3:])
-	e.guard(e.op(c, e.at(in.Args[0], int64(in.Offset)), box, e.at(in.Args[2], 0)), in)
+	ops := []Operand{e.at(in.Args[0], int64(in.Offset)), box, e.at(in.Args[2], 0)}
+	if in.Imm != 0 {
+		ops = append(ops, operandInt(in.Imm))
+	}
+	e.guard(e.op(c, ops...), in)
 }
 
 // vectorOf is {a, b, ...} of registers and immediates.

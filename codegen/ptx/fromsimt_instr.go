@@ -35,13 +35,13 @@ func (e *emitter) instr(in *simt.Instr) {
 		e.mma(in)
 	case simt.OpWgmma, simt.OpWgmmaFence, simt.OpWgmmaCommit, simt.OpWgmmaWait:
 		e.wgmma(in)
-	case simt.OpMbarInit, simt.OpMbarArrive, simt.OpMbarExpect, simt.OpMbarWait:
+	case simt.OpMbarInit, simt.OpMbarArrive, simt.OpMbarExpect, simt.OpMbarWait, simt.OpMbarArriveAt:
 		e.mbarrier(in)
 	case simt.OpTensorLoad:
 		e.tensorLoad(in)
 	case simt.OpShfl, simt.OpVote, simt.OpBallot, simt.OpRedux, simt.OpMatch, simt.OpElect:
 		e.warp(in)
-	case simt.OpBar, simt.OpBarArrive, simt.OpWarpSync, simt.OpFence, simt.OpCpAsyncWait, simt.OpProxyFence, simt.OpMaxRegisters:
+	case simt.OpBar, simt.OpBarArrive, simt.OpWarpSync, simt.OpFence, simt.OpCpAsyncWait, simt.OpProxyFence, simt.OpMaxRegisters, simt.OpClusterArrive, simt.OpClusterWait:
 		e.order(in)
 	default:
 		e.plain(in)

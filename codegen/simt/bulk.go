@@ -9,6 +9,20 @@ func (b *Builder) MbarInit(at *Value, arrivals int) { b.mbarrier(OpMbarInit, at)
 // MbarArrive counts an arrival.
 func (b *Builder) MbarArrive(at *Value) { b.mbarrier(OpMbarArrive, at) }
 
+// MbarArriveAt counts an arrival at the mbarrier that lies where this one does in another
+// block of the cluster, or in this.
+func (b *Builder) MbarArriveAt(at, block *Value) {
+	b.check(OpMbarArriveAt, Void, []*Value{at, block})
+	in := b.emit(OpMbarArriveAt, Void, at, block)
+	in.Guard, in.GuardNot = b.guard, b.not
+}
+
+// ClusterSync waits until all threads of the cluster are here.
+func (b *Builder) ClusterSync() {
+	b.emit(OpClusterArrive, Void)
+	b.emit(OpClusterWait, Void)
+}
+
 // MbarExpect counts an arrival, and bytes that the phase waits for.
 func (b *Builder) MbarExpect(at *Value, bytes int) { b.mbarrier(OpMbarExpect, at).Imm = int64(bytes) }
 
@@ -24,13 +38,14 @@ func (b *Builder) mbarrier(op Op, at *Value) *Instr { return b.access(op, Void, 
 
 // TensorLoad starts a copy of a tensor map's box from the given coordinates, innermost
 // first, to shared memory. Elements outside the tensor are zeros. The bytes count at
-// an mbarrier when they have come.
-func (b *Builder) TensorLoad(to, tensor, mbar *Value, at []*Value) {
+// an mbarrier when they have come. blocks, unless 0, are those of the cluster, a bit each,
+// that get the copy, at the same places.
+func (b *Builder) TensorLoad(to, tensor, mbar *Value, at []*Value, blocks int) {
 	to, off := b.split(to, 0)
 	args := append([]*Value{to, tensor, mbar}, at...)
 	b.check(OpTensorLoad, Void, args)
 	in := b.emit(OpTensorLoad, Void, args...)
-	in.Space, in.Offset = Shared, off
+	in.Space, in.Offset, in.Imm = Shared, off, int64(blocks)
 	in.Guard, in.GuardNot = b.guard, b.not
 }
 
@@ -49,7 +64,11 @@ func (b *Builder) MaxRegisters(n int, up bool) {
 }
 
 func (in *Instr) tensorOpcode() string {
-	return "cp.async.bulk.tensor." + strconv.Itoa(len(in.Args)-3) + "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+	op := "cp.async.bulk.tensor." + strconv.Itoa(len(in.Args)-3) + "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+	if in.Imm != 0 {
+		op += ".multicast::cluster"
+	}
+	return op
 }
 
 func (in *Instr) wgmmaOpcode() string {

@@ -271,6 +271,8 @@ func (c *Counter) input(v *Value) {
 			c.set(v, e.Block[in.Special-CtaX], true)
 		case NCtaX, NCtaY, NCtaZ:
 			c.set(v, e.Grid[in.Special-NCtaX], true)
+		case ClusterCtaRank:
+			c.set(v, 0, true) // the work is the same in all
 		default:
 			c.set(v, 0, false)
 		}

@@ -107,11 +107,12 @@ const (
 	OpWgmmaWait   // Imm: groups that may still be in flight
 
 	// Copies by a tensor map, and what waits for them.
-	OpMbarInit   // Imm: arrivals
-	OpMbarArrive // counts one
-	OpMbarExpect // Imm: bytes
-	OpMbarWait   // (mbarrier, parity)
-	OpTensorLoad // (shared, tensor map, mbarrier, coordinates...)
+	OpMbarInit     // Imm: arrivals
+	OpMbarArrive   // counts one
+	OpMbarExpect   // Imm: bytes
+	OpMbarWait     // (mbarrier, parity)
+	OpMbarArriveAt // (mbarrier, block of the cluster): counts one there
+	OpTensorLoad   // (shared, tensor map, mbarrier, coordinates...); Imm: blocks of the cluster, a bit each, or 0
 	OpProxyFence
 	OpMaxRegisters // Imm: registers of each thread
 
@@ -120,6 +121,8 @@ const (
 	OpBarArrive // Imm: threads
 	OpWarpSync
 	OpFence
+	OpClusterArrive
+	OpClusterWait
 
 	// Control.
 	OpFor  // (lo, hi, step, carried...): while i < hi, signed
@@ -289,14 +292,18 @@ var ops = [numOps]OpInfo{
 	OpMbarArrive:   {Name: "mbar_arrive", Args: "s", Types: setOf(Void), Effect: Orders, Pipe: PipeLSU, PTX: "mbarrier.arrive.shared.b64", Ver: 70, SM: 80},
 	OpMbarExpect:   {Name: "mbar_expect", Args: "s", Types: setOf(Void), Effect: Orders, Pipe: PipeLSU, PTX: "mbarrier.arrive.expect_tx.shared.b64", Ver: 80, SM: 90},
 	OpMbarWait:     {Name: "mbar_wait", Args: "si", Types: setOf(Void), Effect: Orders, Pipe: PipeLSU, PTX: "mbarrier.try_wait.parity.shared.b64", Ver: 78, SM: 90},
+	OpMbarArriveAt: {Name: "mbar_arrive_at", Args: "si", Types: setOf(Void), Effect: Orders, Pipe: PipeLSU, PTX: "mbarrier.arrive.release.cluster.shared::cluster.b64", Ver: 80, SM: 90},
 	OpTensorLoad:   {Name: "tensor_load", Args: "sgsi*", Types: setOf(Void), Effect: Reads | Writes, Pipe: PipeLSU, Ver: 80, SM: 90},
 	OpProxyFence:   {Name: "proxy_fence", Types: setOf(Void), Effect: Orders, Pipe: PipeLSU, PTX: "fence.proxy.async.shared::cta", Ver: 80, SM: 90},
 	OpMaxRegisters: {Name: "max_registers", Types: setOf(Void), Effect: Orders | Convergent, Pipe: PipeCtrl, PTX: "setmaxnreg.$R.sync.aligned.u32", Ver: 80, SM: 90},
 
-	OpBar:       {Name: "bar", Args: "i", Types: setOf(Void), Effect: Orders | Convergent, Pipe: PipeCtrl, PTX: "bar.sync"},
-	OpBarArrive: {Name: "bar_arrive", Args: "i", Types: setOf(Void), Effect: Orders | Convergent, Pipe: PipeCtrl, PTX: "bar.arrive"},
-	OpWarpSync:  {Name: "warpsync", Types: setOf(Void), Effect: Orders | Convergent, Pipe: PipeCtrl, PTX: "bar.warp.sync"},
-	OpFence:     {Name: "fence", Types: setOf(Void), Effect: Orders, Pipe: PipeCtrl, PTX: "fence.acq_rel.$S", SM: 70},
+	OpBar:           {Name: "bar", Args: "i", Types: setOf(Void), Effect: Orders | Convergent, Pipe: PipeCtrl, PTX: "bar.sync"},
+	OpBarArrive:     {Name: "bar_arrive", Args: "i", Types: setOf(Void), Effect: Orders | Convergent, Pipe: PipeCtrl, PTX: "bar.arrive"},
+	OpWarpSync:      {Name: "warpsync", Types: setOf(Void), Effect: Orders | Convergent, Pipe: PipeCtrl, PTX: "bar.warp.sync"},
+	OpClusterArrive: {Name: "cluster_arrive", Types: setOf(Void), Effect: Orders | Convergent, Pipe: PipeCtrl, PTX: "barrier.cluster.arrive.release", Ver: 80, SM: 90},
+	OpClusterWait:   {Name: "cluster_wait", Types: setOf(Void), Effect: Orders | Convergent, Pipe: PipeCtrl, PTX: "barrier.cluster.wait.acquire", Ver: 80, SM: 90},
+
+	OpFence: {Name: "fence", Types: setOf(Void), Effect: Orders, Pipe: PipeCtrl, PTX: "fence.acq_rel.$S", SM: 70},
 
 	OpFor:    {Name: "for", Args: "iii*", Result: "*", Types: setOf(Void), Effect: Control, Pipe: PipeCtrl},
 	OpLoop:   {Name: "loop", Args: "*", Result: "*", Types: setOf(Void), Effect: Control, Pipe: PipeCtrl},

@@ -82,7 +82,7 @@ func (p *Problem) product(cfg config) (*ir.Kernel, error) {
 		lo, hi = splitRange(b, s, hi, cfg)
 	}
 	b.SetOrder(ir.Order{Group: cfg.group})
-	b.SetHints(ir.Hints{Warps: cfg.warps, Stages: cfg.stages})
+	b.SetHints(ir.Hints{Warps: cfg.warps, Stages: cfg.stages, Cluster: cfg.clusters()})
 
 	zero := b.Zero(ir.TileOf(ir.F32, cfg.BM, cfg.BN))
 	acc := b.For(lo, hi, b.Int(cfg.BK), []*ir.Value{zero}, ir.Loop{Stages: cfg.stages}, func(k *ir.Value, carried []*ir.Value) []*ir.Value {
@@ -99,6 +99,14 @@ func (p *Problem) product(cfg config) (*ir.Kernel, error) {
 		e.store(b, p, acc, row, col)
 	}
 	return b.Finish()
+}
+
+// clusters is the hint that asks for clusters, 0 where there are none.
+func (c config) clusters() int {
+	if c.cluster == 1 {
+		return 0
+	}
+	return c.cluster
 }
 
 // kDim is which dimension of A, as stored, is K.

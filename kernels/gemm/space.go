@@ -12,7 +12,7 @@ import (
 type config struct {
 	BM, BN, BK           int
 	warps, stages, group int
-	split                int
+	split, cluster       int
 }
 
 // reduceRows is the tile height of the kernel that adds up the splits; it divides BM.
@@ -28,6 +28,7 @@ func (p *Problem) space() *space.Space {
 			{Name: "stages", Values: []int{2, 3, 4, 5}, Also: []int{1}, Doc: "K steps in flight"},
 			{Name: "group", Values: []int{1, 8}, Also: []int{4, 16}, Doc: "tile rows walked together, so that tiles in flight share columns of B"},
 			{Name: "split", Values: []int{1, 2, 4, 8}, Doc: "parts that K is cut into, added up by a second launch"},
+			{Name: "cluster", Values: []int{1, 2}, Also: []int{4}, Doc: "tile rows that run together and copy their columns of B once, each a part"},
 		},
 		Constraints: []space.Constraint{
 			{Name: "shared", Expr: "stages*(BM+BN)*BK*elem <= shared", Doc: "the stages of A and B fit a block's shared memory"},
@@ -39,6 +40,7 @@ func (p *Problem) space() *space.Space {
 			{Name: "depth", Expr: "stages <= max(2, ceildiv(ceildiv(K, BK), split))", Doc: "no more stages than steps"},
 			{Name: "raster", Expr: "group == 1 || ceildiv(M, BM) > group", Doc: "groups only where there are several"},
 			{Name: "split", Expr: "split == 1 || ceildiv(K, BK) >= split && ceildiv(M, BM)*ceildiv(N, BN)*split <= 2*sm_count", Doc: "K is cut only to fill idle SMs"},
+			{Name: "cluster", Expr: "cluster == 1 || sm == 90 && elem == 2 && group % cluster == 0 && BM % (16*warps) == 0 && BN >= 64 && ceildiv(M, BM) > 1", Doc: "clusters only where warpgroups multiply, and walk columns together"},
 			{Name: "pipeline", Expr: "sm >= 80 || stages <= 2", Doc: "before 8.0 a stage is prefetched through registers"},
 			{Name: "grid", Expr: "ceildiv(M, BM)*ceildiv(N, BN)*split <= 2147483647", Doc: "blocks of one launch"},
 		},
@@ -61,24 +63,24 @@ func (p *Problem) Space(gpu *target.GPU) (*space.Bound, error) {
 // larger tiles first: the shapes that public tensor-core kernels for these GPUs settle
 // on.
 var preferred = []config{
-	{BM: 128, BN: 256, BK: 32, warps: 8, stages: 3, group: 8, split: 1},
-	{BM: 128, BN: 128, BK: 32, warps: 4, stages: 4, group: 8, split: 1},
-	{BM: 128, BN: 128, BK: 32, warps: 8, stages: 3, group: 8, split: 1},
-	{BM: 128, BN: 64, BK: 32, warps: 4, stages: 4, group: 8, split: 1},
-	{BM: 64, BN: 64, BK: 32, warps: 4, stages: 4, group: 8, split: 1},
-	{BM: 64, BN: 32, BK: 32, warps: 4, stages: 4, group: 8, split: 1},
-	{BM: 32, BN: 32, BK: 32, warps: 4, stages: 4, group: 1, split: 1},
+	{BM: 128, BN: 256, BK: 32, warps: 8, stages: 3, group: 8, split: 1, cluster: 1},
+	{BM: 128, BN: 128, BK: 32, warps: 4, stages: 4, group: 8, split: 1, cluster: 1},
+	{BM: 128, BN: 128, BK: 32, warps: 8, stages: 3, group: 8, split: 1, cluster: 1},
+	{BM: 128, BN: 64, BK: 32, warps: 4, stages: 4, group: 8, split: 1, cluster: 1},
+	{BM: 64, BN: 64, BK: 32, warps: 4, stages: 4, group: 8, split: 1, cluster: 1},
+	{BM: 64, BN: 32, BK: 32, warps: 4, stages: 4, group: 8, split: 1, cluster: 1},
+	{BM: 32, BN: 32, BK: 32, warps: 4, stages: 4, group: 1, split: 1, cluster: 1},
 }
 
 // preferred90 is the same for 16-bit types on GPUs of compute capability 9.0, where
 // warpgroups multiply: a step along K is a row of 128 bytes.
 var preferred90 = []config{
-	{BM: 128, BN: 256, BK: 64, warps: 8, stages: 4, group: 8, split: 1},
-	{BM: 128, BN: 128, BK: 64, warps: 8, stages: 4, group: 8, split: 1},
-	{BM: 128, BN: 64, BK: 64, warps: 8, stages: 4, group: 8, split: 1},
-	{BM: 64, BN: 64, BK: 64, warps: 4, stages: 4, group: 8, split: 1},
-	{BM: 64, BN: 32, BK: 64, warps: 4, stages: 4, group: 8, split: 1},
-	{BM: 32, BN: 32, BK: 32, warps: 4, stages: 4, group: 1, split: 1},
+	{BM: 128, BN: 256, BK: 64, warps: 8, stages: 4, group: 8, split: 1, cluster: 2},
+	{BM: 128, BN: 128, BK: 64, warps: 8, stages: 4, group: 8, split: 1, cluster: 2},
+	{BM: 128, BN: 64, BK: 64, warps: 8, stages: 4, group: 8, split: 1, cluster: 1},
+	{BM: 64, BN: 64, BK: 64, warps: 4, stages: 4, group: 8, split: 1, cluster: 1},
+	{BM: 64, BN: 32, BK: 64, warps: 4, stages: 4, group: 8, split: 1, cluster: 1},
+	{BM: 32, BN: 32, BK: 32, warps: 4, stages: 4, group: 1, split: 1, cluster: 1},
 }
 
 // preferredOn lists what is preferred on a GPU.
@@ -119,6 +121,9 @@ func (p *Problem) Default(gpu *target.GPU) (space.Config, error) {
 // nearest finds a valid configuration with want's tile and warps.
 func nearest(b *space.Bound, want config) (space.Config, bool) {
 	for _, group := range []int{want.group, 1} {
+		if group == 1 {
+			want.cluster = 1
+		}
 		for stages := want.stages; stages >= 2; stages-- {
 			want.group, want.stages = group, stages
 			if c := want.encode(); b.Check(c) == nil {
@@ -130,7 +135,7 @@ func nearest(b *space.Bound, want config) (space.Config, bool) {
 }
 
 func (c config) encode() space.Config {
-	return space.Of("BM", c.BM, "BN", c.BN, "BK", c.BK, "warps", c.warps, "stages", c.stages, "group", c.group, "split", c.split)
+	return space.Of("BM", c.BM, "BN", c.BN, "BK", c.BK, "warps", c.warps, "stages", c.stages, "group", c.group, "split", c.split, "cluster", c.cluster)
 }
 
 // decode reads a configuration whose values the parameters allow.
@@ -141,6 +146,6 @@ func (p *Problem) decode(c space.Config) (config, error) {
 	r := c.Read()
 	return config{
 		BM: r.Int("BM"), BN: r.Int("BN"), BK: r.Int("BK"), warps: r.Int("warps"),
-		stages: r.Int("stages"), group: r.Int("group"), split: r.Int("split"),
+		stages: r.Int("stages"), group: r.Int("group"), split: r.Int("split"), cluster: r.Int("cluster"),
 	}, r.Err()
 }

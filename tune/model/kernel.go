@@ -8,6 +8,7 @@ import (
 type kernel struct {
 	*simt.Kernel
 	roles bool                                // its last warpgroup may do something else than the others
+	ahead bool                                // products of one round of a loop are under way in the next
 	need  []bool                              // by value: it decides an address, a mask or a branch
 	eval  []func(x, y, z int64) (int64, bool) // by value: how to compute it; nil: not known
 	brief map[*simt.Block][]*simt.Instr       // of each block, what decides and uses addresses and masks
@@ -23,8 +24,33 @@ func prepare(k *simt.Kernel) *kernel {
 	p := &kernel{Kernel: k, need: s.need, brief: map[*simt.Block][]*simt.Instr{}}
 	p.eval = make([]func(x, y, z int64) (int64, bool), k.NumValues())
 	p.evaluators(k.Body)
-	simt.Walk(k.Body, func(in *simt.Instr) { p.roles = p.roles || in.Op == simt.OpTensorLoad })
+	simt.Walk(k.Body, func(in *simt.Instr) {
+		p.roles = p.roles || in.Op == simt.OpTensorLoad
+		p.ahead = p.ahead || in.Op == simt.OpFor && leavesUnderWay(in.Body)
+	})
 	return p
+}
+
+// leavesUnderWay tells whether the last products of a loop's body are not waited for in it.
+func leavesUnderWay(body *simt.Block) bool {
+	under := false
+	for _, in := range body.Instrs {
+		switch in.Op {
+		case simt.OpWgmma:
+			under = true
+		case simt.OpWgmmaWait:
+			under = under && in.Imm > 0
+		}
+	}
+	return under
+}
+
+// overlap is the exponent under which times inside an SM add up.
+func (p *kernel) overlap() float64 {
+	if p.ahead {
+		return overlapUnderWay
+	}
+	return overlap
 }
 
 func (p *kernel) evaluators(b *simt.Block) {

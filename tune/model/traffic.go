@@ -1,6 +1,8 @@
 package model
 
 import (
+	"math/bits"
+
 	"github.com/kgen-dev/kgen/codegen"
 	"github.com/kgen-dev/kgen/codegen/simt"
 )
@@ -204,6 +206,7 @@ func (w *walk) tensorLoad(in *simt.Instr) {
 	param := in.Args[1].Def.Imm
 	m, base := w.maps[param], w.params[param]
 	g := w.guard(in)
+	blocks := int64(max(1, bits.OnesCount64(uint64(in.Imm)))) // that get the copy: each of them copies as much for the others
 	at := make([]lanes, len(m.Dims))
 	for i, v := range in.Args[3:] {
 		if at[i] = w.get(v); !at[i].known {
@@ -215,14 +218,14 @@ func (w *walk) tensorLoad(in *simt.Instr) {
 		here := w.guarded(in, warp, g)
 		for l := range warpSize {
 			if here>>l&1 != 0 {
-				w.box(m, base, at, warp*warpSize+l)
+				w.box(m, base, at, warp*warpSize+l, blocks)
 			}
 		}
 	}
 }
 
-// box counts one thread's copy of a box.
-func (w *walk) box(m *codegen.TensorMap, base int64, at []lanes, thread int) {
+// box counts one thread's copy of a box to so many blocks.
+func (w *walk) box(m *codegen.TensorMap, base int64, at []lanes, thread int, blocks int64) {
 	kind := &w.counts.Copies
 	kind.Requests++
 	inner := at[0].at(thread)
@@ -253,7 +256,7 @@ func (w *walk) box(m *codegen.TensorMap, base int64, at []lanes, thread int) {
 			kind.Sectors++
 			w.reads[p].touch(s)
 			w.seen[p]++
-			w.counts.Read[p] += sectorBytes
+			w.counts.Read[p] += sectorBytes * blocks
 		}
 	}
 }

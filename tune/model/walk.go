@@ -100,7 +100,7 @@ func (w *walk) input(v *simt.Value) {
 		switch in.Special {
 		case simt.CtaX:
 			w.set(v, w.block, true)
-		case simt.CtaY, simt.CtaZ:
+		case simt.CtaY, simt.CtaZ, simt.ClusterCtaRank: // all blocks of a cluster read as much
 			w.set(v, 0, true)
 		case simt.TidX, simt.LaneID:
 			x := w.vector(v)

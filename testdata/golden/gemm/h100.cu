@@ -6,12 +6,26 @@ typedef unsigned long long u64;
 typedef long long i64;
 struct __align__(64) TensorMap { u8 bytes[128]; };
 
+static __device__ __forceinline__ u32 read_cluster_ctarank() {
+  u32 d;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(d) : );
+  return d;
+}
+
 static __device__ __forceinline__ void mbarrier_init(u32 at, u32 n) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" :  : "r"(at), "r"(n) : "memory");
 }
 
 static __device__ __forceinline__ void fence_proxy_async_shared_cta() {
   asm volatile("fence.proxy.async.shared::cta;" :  :  : "memory");
+}
+
+static __device__ __forceinline__ void barrier_cluster_arrive_release() {
+  asm volatile("barrier.cluster.arrive.release;" :  :  : "memory");
+}
+
+static __device__ __forceinline__ void barrier_cluster_wait_acquire() {
+  asm volatile("barrier.cluster.wait.acquire;" :  :  : "memory");
 }
 
 static __device__ __forceinline__ void mbarrier_wait(u32 at, u32 parity) {
@@ -40,8 +54,8 @@ static __device__ __forceinline__ void wgmma_wait_1() {
   asm volatile("wgmma.wait_group.sync.aligned 1;" :  :  : "memory");
 }
 
-static __device__ __forceinline__ void mbarrier_arrive(u32 at) {
-  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" :  : "r"(at) : "memory");
+static __device__ __forceinline__ void mbarrier_arrive_at(u32 at, u32 block) {
+  asm volatile("{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there]; }" :  : "r"(at), "r"(block) : "memory");
 }
 
 static __device__ __forceinline__ void wgmma_wait_0(float (&d0)[16]) {
@@ -78,8 +92,13 @@ static __device__ __forceinline__ void tensor_load_2d(u32 to, u64 map, u32 mbar,
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" :  : "r"(to), "l"(map), "r"(mbar), "r"(c0), "r"(c1) : "memory");
 }
 
+static __device__ __forceinline__ void tensor_load_2d_multicast(u32 to, u64 map, u32 mbar, u32 c0, u32 c1, u16 blocks) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%3, %4}], [%2], %5;" :  : "r"(to), "l"(map), "r"(mbar), "r"(c0), "r"(c1), "h"(blocks) : "memory");
+}
+
 // 36960 bytes of shared memory.
 extern "C" __global__ void __launch_bounds__(256)
+__cluster_dims__(2, 1, 1)
 gemm(int M, int N, int K, u16 *__restrict__ c, u64 c_stride0, const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap b_map) {
   __shared__ __align__(1024) u8 smem[36960];
   const u32 block_x = blockIdx.x;
@@ -88,27 +107,30 @@ gemm(int M, int N, int K, u16 *__restrict__ c, u64 c_stride0, const __grid_const
   const u64 c_at = (u64)c;
   const u64 a_map_at = (u64)&a_map;
   const u64 b_map_at = (u64)&b_map;
+  const u32 cluster_ctarank = read_cluster_ctarank();
   float sum[16];
-  const u32 r1 = (M + 63u) >> 6;
-  const u32 r2 = min((int)r1, 8);
-  const u32 r3 = r2 * ((N + 31u) >> 5);
-  const u32 r4 = block_x / r3 * r2;
-  const u32 r5 = min((int)(r1 - r4), (int)r2);
-  const u32 r6 = block_x % r3;
-  const u32 i = r4 + r6 % r5;
-  const u32 j = r6 / r5;
+  const u32 r1 = block_x >> 1;
+  const u32 r2 = (((M + 63u) >> 6) + 1u) >> 1;
+  const u32 r3 = min((int)r2, 4);
+  const u32 r4 = r3 * ((N + 31u) >> 5);
+  const u32 r5 = r1 / r4 * r3;
+  const u32 r6 = min((int)(r2 - r5), (int)r3);
+  const u32 r7 = r1 % r4;
+  const u32 j = r7 / r6;
+  const u32 i = ((r5 + r7 % r6) << 1) + (block_x & 1u);
   const u32 row = i << 6;
   const u32 col = j << 5;
-  const bool p1 = (tid & 31u) == 0u;
-  const u32 r7 = tid >> 5;
-  const bool p2 = r7 == 0u && p1;
+  const u32 r8 = tid & 31u;
+  const bool p1 = r8 == 0u;
+  const u32 r9 = tid >> 5;
+  const bool p2 = r9 == 0u && p1;
   if (p2) {
     mbarrier_init(smem_base + 36864, 1);
-    mbarrier_init(smem_base + 36888, 4);
+    mbarrier_init(smem_base + 36888, 8);
     mbarrier_init(smem_base + 36872, 1);
-    mbarrier_init(smem_base + 36896, 4);
+    mbarrier_init(smem_base + 36896, 8);
     mbarrier_init(smem_base + 36880, 1);
-    mbarrier_init(smem_base + 36904, 4);
+    mbarrier_init(smem_base + 36904, 8);
     mbarrier_init(smem_base + 36912, 1);
     mbarrier_init(smem_base + 36936, 4);
     mbarrier_init(smem_base + 36920, 1);
@@ -117,8 +139,11 @@ gemm(int M, int N, int K, u16 *__restrict__ c, u64 c_stride0, const __grid_const
     mbarrier_init(smem_base + 36952, 4);
   }
   fence_proxy_async_shared_cta();
-  __syncthreads();
-  if ((int)r7 < 4) {
+  barrier_cluster_arrive_release();
+  barrier_cluster_wait_acquire();
+  if ((int)r9 < 4) {
+    const bool p3 = (int)r8 < 2;
+    const u32 r10 = tid & 1u;
     u32 it = 0u;
     u32 phase = 0u;
     u32 slot = 0u;
@@ -127,33 +152,33 @@ gemm(int M, int N, int K, u16 *__restrict__ c, u64 c_stride0, const __grid_const
       sum[e] = 0.0f;
     }
     for (int k = 0; k < K; k += 64) {
-      const u32 r8 = slot << 3;
-      mbarrier_wait(smem_base + r8 + 36864, phase);
-      const u32 r9 = slot << 13;
-      const u32 r10 = slot << 12;
+      const u32 r11 = slot << 3;
+      mbarrier_wait(smem_base + r11 + 36864, phase);
+      const u32 r12 = slot << 13;
+      const u32 r13 = slot << 12;
       // dot
-      const u32 r11 = (smem_base + r10 + 24576u) >> 4;
-      const u32 r12 = (smem_base + r9) >> 4;
+      const u32 r14 = ((smem_base + r13 + 24576u) & 262143u) >> 4;
+      const u32 r15 = ((smem_base + r12) & 262143u) >> 4;
       wgmma_fence();
-      wgmma_m64n32k16_f32_bf16_bf16_tb(sum, pack_i64(r12 + 65536u, 0x40000040u), pack_i64(r11 + 0x1000000u, 0x80000020u));
-      wgmma_m64n32k16_f32_bf16_bf16_tb(sum, pack_i64(r12 + 65538u, 0x40000040u), pack_i64(r11 + 0x1000040u, 0x80000020u));
-      wgmma_m64n32k16_f32_bf16_bf16_tb(sum, pack_i64(r12 + 65540u, 0x40000040u), pack_i64(r11 + 0x1000080u, 0x80000020u));
-      wgmma_m64n32k16_f32_bf16_bf16_tb(sum, pack_i64(r12 + 65542u, 0x40000040u), pack_i64(r11 + 0x10000c0u, 0x80000020u));
+      wgmma_m64n32k16_f32_bf16_bf16_tb(sum, pack_i64(r15 + 65536u, 0x40000040u), pack_i64(r14 + 0x1000000u, 0x80000020u));
+      wgmma_m64n32k16_f32_bf16_bf16_tb(sum, pack_i64(r15 + 65538u, 0x40000040u), pack_i64(r14 + 0x1000040u, 0x80000020u));
+      wgmma_m64n32k16_f32_bf16_bf16_tb(sum, pack_i64(r15 + 65540u, 0x40000040u), pack_i64(r14 + 0x1000080u, 0x80000020u));
+      wgmma_m64n32k16_f32_bf16_bf16_tb(sum, pack_i64(r15 + 65542u, 0x40000040u), pack_i64(r14 + 0x10000c0u, 0x80000020u));
       wgmma_commit_group_sync_aligned();
-      const bool p3 = (int)it > 0;
+      const bool p4 = (int)it > 0;
       wgmma_wait_1();
-      const u32 r13 = slot + 2u;
-      const u32 r14 = slot - 1u;
+      const u32 r16 = slot + 2u;
+      const u32 r17 = slot - 1u;
       __syncwarp();
-      if (p3 && p1) {
-        mbarrier_arrive(smem_base + (((int)r13 >= 3 ? r14 : r13) << 3) + 36888);
+      if (p4 && p3) {
+        mbarrier_arrive_at(smem_base + (((int)r16 >= 3 ? r17 : r16) << 3) + 36888u, r10);
       }
       it = it + 1u;
-      const bool p4 = slot == 2u;
-      phase = phase ^ (p4 ? 1u : 0u);
-      const u32 r15 = slot + 1u;
-      const u32 r16 = slot - 2u;
-      slot = (int)r15 >= 3 ? r16 : r15;
+      const bool p5 = slot == 2u;
+      phase = phase ^ (p5 ? 1u : 0u);
+      const u32 r18 = slot + 1u;
+      const u32 r19 = slot - 2u;
+      slot = (int)r18 >= 3 ? r19 : r18;
     }
     wgmma_wait_0(sum);
     const u32 h1 = cvt_bf16x2(sum[1], sum[0]);
@@ -166,64 +191,68 @@ gemm(int M, int N, int K, u16 *__restrict__ c, u64 c_stride0, const __grid_const
     const u32 h8 = cvt_bf16x2(sum[15], sum[14]);
     // convert
     bar_sync(1u, 128);
-    const u32 r17 = r7 << 10;
-    const u32 r18 = tid & 3u;
-    const u32 r19 = tid >> 2;
-    const u32 r20 = ((tid >> 3) & 3u) * 144u;
-    const u32 r21 = ((r18 << 2) ^ ((r19 & 1u) << 6)) ^ r20;
-    const u32 r22 = smem_base + (r21 + r17);
-    st_shared(r22, h1);
-    st_shared(r22 + 512, h2);
-    const u32 r23 = smem_base + ((r21 ^ 16u) + r17);
-    st_shared(r23, h3);
-    st_shared(r23 + 512, h4);
-    const u32 r24 = smem_base + ((r21 ^ 32u) + r17);
-    st_shared(r24, h5);
-    st_shared(r24 + 512, h6);
-    const u32 r25 = smem_base + ((r21 ^ 48u) + r17);
-    st_shared(r25, h7);
-    st_shared(r25 + 512, h8);
+    const u32 r20 = r9 << 10;
+    const u32 r21 = tid & 3u;
+    const u32 r22 = tid >> 2;
+    const u32 r23 = ((tid >> 3) & 3u) * 144u;
+    const u32 r24 = ((r21 << 2) ^ ((r22 & 1u) << 6)) ^ r23;
+    const u32 r25 = smem_base + (r24 + r20);
+    st_shared(r25, h1);
+    st_shared(r25 + 512, h2);
+    const u32 r26 = smem_base + ((r24 ^ 16u) + r20);
+    st_shared(r26, h3);
+    st_shared(r26 + 512, h4);
+    const u32 r27 = smem_base + ((r24 ^ 32u) + r20);
+    st_shared(r27, h5);
+    st_shared(r27 + 512, h6);
+    const u32 r28 = smem_base + ((r24 ^ 48u) + r20);
+    st_shared(r28, h7);
+    st_shared(r28 + 512, h8);
     bar_sync(1u, 128);
-    const u32 r26 = smem_base + ((((tid & 7u) << 4) ^ r20) + (r7 << 9));
+    const u32 r29 = smem_base + ((((tid & 7u) << 4) ^ r23) + (r9 << 9));
     u32 h9, h10, h11, h12;
-    ld_shared_v4(h9, h10, h11, h12, r26);
+    ld_shared_v4(h9, h10, h11, h12, r29);
     u32 h13, h14, h15, h16;
-    ld_shared_v4(h13, h14, h15, h16, r26 + 2048);
+    ld_shared_v4(h13, h14, h15, h16, r29 + 2048);
     // store c
-    const u32 r27 = (u32)c_stride0 << 1;
-    const u32 r28 = r18 << 3;
-    const u64 at1 = c_at + (i64)(int)row * (c_stride0 << 1) + (i64)(int)col * 2 + (i64)(int)r19 * (int)r27 + (i64)(int)r28 * 2;
-    const u32 r29 = M - (row + r19);
-    const bool p5 = (int)(N - (col + r28)) > 0;
-    if ((int)r29 > 0 && p5) {
+    const u32 r30 = (u32)c_stride0 << 1;
+    const u32 r31 = r21 << 3;
+    const u64 at1 = c_at + (i64)(int)row * (c_stride0 << 1) + (i64)(int)col * 2 + (i64)(int)r22 * (int)r30 + (i64)(int)r31 * 2;
+    const u32 r32 = M - (row + r22);
+    const bool p6 = (int)(N - (col + r31)) > 0;
+    if ((int)r32 > 0 && p6) {
       st_global_v4(at1, h9, h10, h11, h12);
     }
-    if ((int)r29 > 32 && p5) {
-      st_global_v4(at1 + (i64)32 * (int)r27, h13, h14, h15, h16);
+    if ((int)r32 > 32 && p6) {
+      st_global_v4(at1 + (i64)32 * (int)r30, h13, h14, h15, h16);
     }
   } else {
-    if (r7 == 4u) {
+    if (r9 == 4u) {
+      const u32 r33 = cluster_ctarank << 5;
+      const u32 r34 = cluster_ctarank << 11;
       u32 phase_1 = 0u;
       u32 slot_1 = 0u;
       for (int k_1 = 0; k_1 < K; k_1 += 64) {
-        const u32 r30 = phase_1 ^ 1u;
-        const u32 r31 = slot_1 << 3;
-        const u32 r32 = smem_base + r31;
-        const u32 r33 = r32 + 36864u;
-        mbarrier_wait(r32 + 36888, r30);
-        const u32 r34 = slot_1 << 13;
-        const u32 r35 = slot_1 << 12;
+        const u32 r35 = phase_1 ^ 1u;
+        const u32 r36 = slot_1 << 3;
+        const u32 r37 = smem_base + r36;
+        const u32 r38 = r37 + 36864u;
+        mbarrier_wait(r37 + 36888, r35);
+        const u32 r39 = slot_1 << 13;
+        const u32 r40 = slot_1 << 12;
         if (p1) {
-          mbarrier_expect(r32 + 36864, 12288);
-          tensor_load_2d(smem_base + r34, a_map_at, r33, (u32)k_1, row);
-          tensor_load_2d(smem_base + r35 + 24576, b_map_at, r33, col, (u32)k_1);
+          mbarrier_expect(r37 + 36864, 12288);
+          tensor_load_2d(smem_base + r39, a_map_at, r38, (u32)k_1, row);
+          tensor_load_2d_multicast(smem_base + r40 + r34 + 24576, b_map_at, r38, col, k_1 + r33, 3);
         }
-        const bool p6 = slot_1 == 2u;
-        phase_1 = phase_1 ^ (p6 ? 1u : 0u);
-        const u32 r36 = slot_1 + 1u;
-        const u32 r37 = slot_1 - 2u;
-        slot_1 = (int)r36 >= 3 ? r37 : r36;
+        const bool p7 = slot_1 == 2u;
+        phase_1 = phase_1 ^ (p7 ? 1u : 0u);
+        const u32 r41 = slot_1 + 1u;
+        const u32 r42 = slot_1 - 2u;
+        slot_1 = (int)r41 >= 3 ? r42 : r41;
       }
     }
   }
+  barrier_cluster_arrive_release();
+  barrier_cluster_wait_acquire();
 }
