@@ -136,7 +136,7 @@ type Region struct {
 
 // Expected is a region's values in row-major order, and how far each may be off.
 // Where Want is infinite it is exact, and where it is NaN so must the output be, which
-// holds NaN before a run.
+// holds NaN before a run. Where Tol is infinite anything is right.
 type Expected struct {
 	Want, Tol []float64
 }
