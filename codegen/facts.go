@@ -286,10 +286,28 @@ func (f *facts) within(view *ir.Value, d int, index *ir.Value) bool {
 	if o, ok := f.loops[index]; ok {
 		return f.nonNegative(o.Args[0]) && f.atMost(o.Args[1], dim, view, d)
 	}
-	if o := index.Def; o != nil && o.Code == ir.OpRem {
+	switch o := index.Def; {
+	case o == nil:
+	case o.Code == ir.OpRem:
 		return f.nonNegative(o.Args[0]) && f.atMost(o.Args[1], dim, view, d)
+	case o.Code == ir.OpAnd:
+		return dim.Sym == "" && slices.ContainsFunc(o.Args, func(v *ir.Value) bool {
+			n, ok := everywhere(v)
+			return ok && n >= 0 && n < int64(dim.Size)
+		})
 	}
 	return false
+}
+
+// everywhere is the constant that a value, or every element of a tile, is.
+func everywhere(v *ir.Value) (n int64, ok bool) {
+	for v.Def != nil && v.Def.Code == ir.OpSplat {
+		v = v.Def.Args[0]
+	}
+	if !isConst(v) {
+		return 0, false
+	}
+	return v.Def.Int, true
 }
 
 // counts tells whether t walks a view's dimension in steps of n from 0.

@@ -2,6 +2,7 @@ package codegen
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"github.com/kgen-dev/kgen/ir"
@@ -498,11 +499,26 @@ func (c *chooser) operands(o *ir.Op, a access, l *layout.Layout) {
 		switch {
 		case !x.Type.IsTile():
 		case i > 0 && i <= len(a.indices):
-			o.Args[i] = c.want(x, rows)
+			o.Args[i] = c.rowNumbers(x, rows)
 		default:
 			o.Args[i] = c.want(x, l)
 		}
 	}
+}
+
+// fewCopies is how many lanes may look up the same row number rather than be told.
+const fewCopies = 2
+
+// rowNumbers asks for row numbers in a layout. Where many lanes want the same ones and
+// they are loaded, each is loaded by one lane, which hands it to the others.
+func (c *chooser) rowNumbers(v *ir.Value, rows *layout.Layout) *ir.Value {
+	k := c.known[v]
+	if k != nil && k.lazy && len(k.forms) == 0 && k.def.Code == ir.OpLoad && 1<<bits.OnesCount(uint(rows.FreeLanes())) > fewCopies {
+		if s := rows.Spread(); layout.Convert(s, rows).Kind == layout.Shuffles {
+			c.make(k, s)
+		}
+	}
+	return c.want(v, rows)
 }
 
 // atomic spreads the elements so that every one is held once.

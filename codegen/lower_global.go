@@ -195,7 +195,7 @@ func (g *globalAccess) guard(r int) *simt.Value {
 		}
 	}
 	for d, at := range g.rowAt {
-		if at != nil {
+		if at != nil && !g.f.within(g.view, d, g.indices[d]) {
 			p = g.both(p, b.Cmp(simt.LTU, at[r], g.v.size[d]()))
 		}
 	}

@@ -98,6 +98,23 @@ func Blocked(shape, order []int, vector, warps int) (*Layout, error) {
 	return f.l.finish()
 }
 
+// Spread is the layout in which the lanes that hold copies share the registers out: as
+// many of the registers' elements as there are copies go to different lanes. Each element
+// stays in its warp.
+func (l *Layout) Spread() *Layout {
+	reg, lane := l.RegBases(), l.LaneBases()
+	for i, b := range lane {
+		if n := len(reg); n > 0 && !slices.ContainsFunc(b, func(x int) bool { return x != 0 }) {
+			lane[i], reg = reg[n-1], reg[:n-1]
+		}
+	}
+	s, err := New(l.shape, reg, lane, l.WarpBases(), l.repeat)
+	if err != nil {
+		panic(err) // the same bases, at other places
+	}
+	return s
+}
+
 func checkOrder(order []int, rank int) error {
 	if len(order) != rank {
 		return fmt.Errorf("layout order %v: want a permutation of %d dimensions", order, rank)

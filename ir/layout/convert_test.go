@@ -212,3 +212,19 @@ func TestExchangeCosts(t *testing.T) {
 	x := Convert(acc, mustLayout(t)(MMAOperandA([]int{64, 64}, 8, 4, 1))).Exchange
 	require.Equal(t, []int{16, 16, 32, 64}, []int{x.Shuffles(8), x.Shuffles(16), x.Shuffles(32), x.Shuffles(64)})
 }
+
+// A spread layout has each element in the same warps, in no more registers, and its
+// copies are told by shuffles at most.
+func TestSpread(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		shape := drawShape(t, rapid.IntRange(1, 3).Draw(t, "rank"), 6)
+		l := drawLayout(t, shape, rapid.IntRange(0, 2).Draw(t, "warps"), "layout")
+		s := l.Spread()
+		require.LessOrEqual(t, s.Registers(), l.Registers())
+		require.Equal(t, l.WarpBases(), s.WarpBases())
+		require.LessOrEqual(t, Convert(s, l).Kind, Shuffles)
+		if l.FreeLanes() != 0 && l.RegisterBits() > 0 {
+			require.Less(t, s.Registers(), l.Registers())
+		}
+	})
+}
