@@ -382,6 +382,9 @@ func (b *block) arriveAt(w *warp, m *mbarrier, op *mbarrierOp, lanes uint32) {
 		m.clock = m.clock.join(r.snapshot(w, lanes))
 		w.clock.tick++
 	}
+	if r := b.race; r != nil && !r.off && op.kind == mbarrierArrive && op.strong == relaxed && w.clock.fences {
+		m.clock = m.clock.join(w.fencedClock(lanes, scopeCTA))
+	}
 	b.settle(m)
 }
 
@@ -439,8 +442,8 @@ func (w *warp) mbarrierWait(in *inst, m uint32, addr *lanes64) {
 			continue
 		}
 		yes |= 1 << lane
-		if r := w.b.race; r != nil && !r.off && op.strong.acquires() {
-			r.learn(w, 1<<lane, b.done)
+		if r := w.b.race; r != nil && !r.off {
+			w.hearPhase(r, op, lane, b)
 		}
 	}
 	if yes == 0 && m == w.mask && op.kind == mbarrierTry && !w.gaveUp {
@@ -460,6 +463,17 @@ func (w *warp) mbarrierWait(in *inst, m uint32, addr *lanes64) {
 		w.lastPoll, w.polledAt = in, w.executed // a test that failed: let others go on
 		w.stop = stopYield
 	}
+}
+
+// hearPhase is what a lane learns that finds a phase over: at once, or at its next
+// fence if its wait was relaxed.
+func (w *warp) hearPhase(r *raceState, op *mbarrierOp, lane int, m *mbarrier) {
+	if op.strong.acquires() {
+		r.learn(w, 1<<lane, m.done)
+		return
+	}
+	w.clock.pending[lane] = w.clock.pending[lane].join(m.done)
+	w.clock.nearby[lane] = w.clock.nearby[lane].join(m.done)
 }
 
 // giveUp answers those who wait for an mbarrier that their time is over; false

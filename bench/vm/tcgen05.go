@@ -52,10 +52,8 @@ func (d *decoder) tcgen05() {
 		d.tensorMMA()
 	case "":
 		d.refuse("the virtual machine does not execute it")
-	default: // its order is what the operations' own waits give
-		d.operands(0, 0)
-		d.nothing()
-		d.p.counter[d.src.PC] = countFence
+	default:
+		d.tensorFence(what == "fence::before_thread_sync")
 	}
 }
 
@@ -193,6 +191,7 @@ func tensorAlloc(w *warp, in *inst) {
 	if in.tensor.pair {
 		a.from, ok = w.together2(in, tensorRequest{n: n})
 	} else if a.from = room(n, t); a.from < 0 {
+		w.waitForTensor(in)
 		ok = false
 	}
 	if !ok {

@@ -163,6 +163,31 @@ func (b *block) settleTensor() {
 	}
 }
 
+// tensorFence is fence::before_thread_sync and after_thread_sync. Together with a
+// relaxed arrival and wait they order as those would that release and acquire;
+// where none is, the operations' own waits order.
+func (d *decoder) tensorFence(before bool) {
+	d.operands(0, 0)
+	in := d.new(kindMasked)
+	in.fn[modeFull] = func(w *warp, _ *inst) {
+		r := w.b.race
+		if r == nil || r.off {
+			return
+		}
+		for l := w.mask; l != 0; l &= l - 1 {
+			i := firstLane(l)
+			if before {
+				w.clock.fenced[i], w.clock.fences = scoped{r.snapshot(w, 1<<i), scopeCluster}, true
+			} else {
+				r.learn(w, 1<<i, w.clock.nearby[i])
+			}
+		}
+		w.clock.tick++
+	}
+	d.emit(in)
+	d.p.counter[d.src.PC] = countFence
+}
+
 // reportTensor reports two uses of tensor memory that nothing orders.
 func (w *warp) reportTensor(now, u *tensorUse) {
 	b := w.b
