@@ -433,9 +433,9 @@ func (r *raceState) settleHeld() {
 	}
 	kept := r.held[:0]
 	for _, h := range r.held {
-		raced := r.raced(&h)
-		switch {
-		case raced:
+		switch by := r.writerOf(&h); {
+		case by.raced:
+			r.copiedLate(&h, &by)
 		case h.o.space == ptx.SpaceGlobal:
 			kept = append(kept, h)
 		default:
@@ -455,17 +455,42 @@ func (b *block) addHeld(h *heldUse) {
 	}
 }
 
-// raced says whether another thread of the block wrote what was read without
-// order, or might have where an mbarrier orders nothing.
-func (r *raceState) raced(h *heldUse) bool {
+// copiedLate reports a read of bytes of shared memory that a copy was to bring:
+// it was not waited for, and not even issued.
+func (r *raceState) copiedLate(h *heldUse, by *writer) {
+	b := r.b
+	if by.copy == nil || h.o.space != ptx.SpaceShared || r.unready || !b.l.reports(bench.AsyncCopyRace) {
+		return
+	}
+	f := b.faults.add(faultKey{class: bench.AsyncCopyRace, in: h.o.src, other: by.copy}, 1)
+	if f == nil {
+		return
+	}
+	f.Kernel = b.l.prog.name
+	f.Site, f.Address, f.Space = b.site(h.o.warp, h.o.lane, h.o.src), &h.o.addr, h.o.space.String()
+	other := b.site(by.warp, by.lane, by.copy)
+	f.Other = &other
+	f.Message = fmt.Sprintf("reads shared address %#x: the copy of thread %v that is to write it was not waited for", h.o.addr, other.Thread)
+}
+
+// writer is who wrote what was read before, or is about to.
+type writer struct {
+	raced      bool
+	copy       *ptx.Instruction // of an asynchronous write
+	warp, lane int
+}
+
+// writerOf finds another thread of the block that wrote what was read, or might
+// have where an mbarrier orders nothing.
+func (r *raceState) writerOf(h *heldUse) writer {
 	if r.unready && h.o.space == ptx.SpaceShared {
-		return true
+		return writer{raced: true}
 	}
 	for _, k := range r.b.faults.keys {
 		switch k.class {
 		case bench.SharedRace, bench.GlobalRace, bench.AsyncCopyRace:
 			if k.in == h.o.src || k.other == h.o.src {
-				return true
+				return writer{raced: true}
 			}
 		}
 	}
@@ -473,27 +498,40 @@ func (r *raceState) raced(h *heldUse) bool {
 	if h.o.space == ptx.SpaceGlobal {
 		p := r.pages.find(h.o.addr >> shadowBits)
 		if p == nil {
-			return false
+			return writer{}
 		}
 		cells, first, grain = p.cells, int(h.o.addr&shadowMask), r.b.l.kern.globalGrain
 	}
 	for i := first; i < first+h.o.size; i++ {
 		c := i >> grain
 		if c < 0 || c >= len(cells) {
-			return false
+			return writer{}
 		}
-		s := cells[c].w
-		if s&specialStamp != 0 {
-			return true
-		}
-		if s >= r.floor {
-			e := &r.events[s.event()]
-			if int(e.warp) != h.o.warp || s.lane() != h.o.lane {
-				return true
-			}
+		if by := r.writer(cells[c].w, h); by.raced {
+			return by
 		}
 	}
-	return false
+	return writer{}
+}
+
+// writer is who left a cell's stamp since the last barrier, if not who read it.
+func (r *raceState) writer(s stamp, h *heldUse) writer {
+	switch {
+	case s&specialStamp != 0:
+		by := writer{raced: true}
+		if c := r.inFlight[s.event()]; c != nil && !c.mbarrier {
+			by.copy, by.warp, by.lane = c.from, c.warp, c.lane(s)
+		}
+		return by
+	case s < r.floor:
+		return writer{}
+	}
+	e := &r.events[s.event()]
+	by := writer{raced: int(e.warp) != h.o.warp || s.lane() != h.o.lane, warp: int(e.warp), lane: s.lane()}
+	if e.flags&eventAsync != 0 {
+		by.copy = e.src
+	}
+	return by
 }
 
 // settleGlobal decides at the launch's end about values from global memory.

@@ -441,7 +441,7 @@ func (w *warp) landFor(c *inFlight, lanes uint32, m *mbarrier) {
 	id := r.newEvent(w, c.from, eventAsync, 0, lanes)
 	r.onAgent(id, m)
 	i := firstLane(lanes)
-	r.unmark(c.dst[i], c.in.copy.dst.size, stamp(id)<<eventShift|stamp(i))
+	r.landed(id, i, []span{{c.dst[i], c.dst[i] + uint64(c.in.copy.dst.size)}})
 	if c.lanes == 0 {
 		r.dropMark(c.mark.index)
 	}

@@ -234,6 +234,9 @@ func (b *block) deadlock() {
 		return
 	}
 	b.starved()
+	if b.race != nil {
+		b.race.settleHeld()
+	}
 	if b.blamed() {
 		return // what was reported before caused it
 	}

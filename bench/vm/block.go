@@ -357,7 +357,7 @@ func (b *block) unblock() bool {
 			return true
 		}
 	}
-	return b.release() || b.giveUp()
+	return b.release() || b.giveUp() || b.letPass()
 }
 
 // forceBarrier reports a barrier that lanes of a warp wait at while others of

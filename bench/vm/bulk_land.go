@@ -189,7 +189,7 @@ func (b *block) loadRows(c *bulkCopy) {
 			}
 		}
 		if r.n > 0 {
-			c.w.readRange(c.in, c.op.global, c.lane, r.global, row[r.skip:r.skip+r.n], eventAsync)
+			c.w.readRange(c.in, c.op.global, c.lane, r.global, row[r.skip:r.skip+r.n], eventAsync|eventProxy)
 		}
 		some := b.undef != nil && r.n > 0 && c.w.someUndefinedGlobal(r.global, int(r.n))
 		b.spread(c, r, func(at uint64, i, n int) {
@@ -279,16 +279,11 @@ func (b *block) readSource(c *bulkCopy) {
 // writeRows writes a store's data to global memory.
 func (b *block) writeRows(c *bulkCopy) {
 	for _, r := range c.rows {
-		if r.n == 0 {
-			continue
-		}
-		src := c.data[r.shared+r.skip:][:r.n]
-		whole := src
-		if c.mask != 0xffff {
-			whole = nil
-		}
-		c.w.globalPieces(c.in, c.op.global, c.lane, r.global, int(r.n), true, eventAsync, whole, func(dst []byte, at int) {
-			copyMasked(dst, src[at:], c.mask, at)
+		c.written(&r, func(from, n uint64) {
+			src := c.data[uint64(r.shared+r.skip)+from:][:n]
+			c.w.globalPieces(c.in, c.op.global, c.lane, r.global+from, int(n), true, eventAsync, src, func(dst []byte, at int) {
+				copy(dst, src[at:])
+			})
 		})
 	}
 }
@@ -322,20 +317,6 @@ func (b *block) reduceRows(c *bulkCopy) {
 
 // mayReduce says whether reductions in global memory may land now.
 func (b *block) mayReduce() bool { return b.reducing == 0 || b.mayShare() }
-
-// copyMasked copies the bytes that a mask over each 16 chooses, first of which
-// is that of a copy's byte at.
-func copyMasked(dst, src []byte, mask uint16, at int) {
-	if mask == 0xffff {
-		copy(dst, src)
-		return
-	}
-	for i := range dst {
-		if mask>>((at+i)&15)&1 != 0 {
-			dst[i] = src[i]
-		}
-	}
-}
 
 // landLate completes the oldest copy that somebody may wait for, when nobody
 // can go on; false if none is in flight.
@@ -407,13 +388,16 @@ func (b *block) countBulk(c *bulkCopy) {
 	}
 	var bytes, sectors int64
 	for _, r := range c.rows {
-		if r.n == 0 {
-			continue
-		}
-		bytes += int64(r.n)
-		sectors += int64((r.global+uint64(r.n)-1)>>5 - r.global>>5 + 1)
 		b.trace.newRequest()
-		b.reach(r.global, uint64(r.n), kind)
+		last := r.global>>5 - 1
+		c.written(&r, func(from, n uint64) {
+			at := r.global + from
+			bytes += int64(n)
+			end := (at + n - 1) >> 5
+			sectors += int64(end - max(at>>5, last+1) + 1)
+			last = end
+			b.reach(at, n, kind)
+		})
 	}
 	b.requested(c.op.global.id, kind, bytes, sectors, 0)
 }

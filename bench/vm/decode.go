@@ -21,6 +21,7 @@ type decoder struct {
 	values          []value
 	regs            []int32 // value of each PTX register; -1 where not met yet
 	consts          map[constant]int32
+	passed          map[*ptx.Label]bool // labels before the instruction being decoded
 	tensorReduction string
 	wgmmaRegs       []int32 // values that wgmma writes when it lands
 	wgmmaWaits      []*inst
@@ -108,8 +109,8 @@ func newDecoder(k *kernel, fn *ptx.Function) *decoder {
 		},
 		cc:     -1,
 		regs:   make([]int32, len(fn.Registers)),
-		consts: map[constant]int32{},
-		wide:   map[int32][]ptx.Operand{},
+		consts: map[constant]int32{}, passed: map[*ptx.Label]bool{},
+		wide: map[int32][]ptx.Operand{},
 	}
 	for i := range d.regs {
 		d.regs[i] = -1
@@ -124,6 +125,7 @@ func (d *decoder) block(b *ptx.Block) {
 			d.instruction(s)
 		case *ptx.Label:
 			d.insts = append(d.insts, &inst{kind: kindControl, pc: -1, guard: -1, jump: &jump{label: s, reconverge: -1}})
+			d.passed[s] = true
 		case *ptx.Block:
 			d.block(s)
 		}

@@ -16,10 +16,6 @@ type misdeed struct {
 	class bench.FaultClass
 	p     small
 	fix   map[string]string // replacements in the body that make it clean
-
-	// By chance the threads come to a standstill before it shows: a deadlock
-	// then, and nothing else.
-	stalls bool
 }
 
 const sharedDecl = ".extern .shared .align 128 .b8 sm[];"
@@ -346,7 +342,7 @@ func ringMisdeed(name string, class bench.FaultClass, right, wrong string) misde
 			target: "sm_90", decls: sharedDecl, dynamic: 512, regs: ".reg .b32 %a, %c, %e, %h, %i, %m, %s;", block: 64,
 			body: replace(ring, right, wrong),
 		},
-		fix: map[string]string{wrong: right}, stalls: true,
+		fix: map[string]string{wrong: right},
 	}
 }
 
@@ -366,23 +362,31 @@ func (m misdeed) prepare(fixed bool) small {
 	return p
 }
 
+// moments are the schedules and times of asynchronous work under which a fault
+// must show, and a right program be silent: eight seeds for each time.
+func moments() []vm.Options {
+	all := []vm.Options{{}, {Async: vm.Early}}
+	for _, a := range []vm.Async{vm.Late, vm.Early, vm.Random} {
+		for seed := range uint64(8) {
+			all = append(all, vm.Options{Schedule: vm.Shuffle, Async: a, Seed: seed})
+		}
+	}
+	return all
+}
+
+// TestFaults: a wrong program is reported as what it is, and as nothing else,
+// and the right one is not, whatever the schedule.
 func TestFaults(t *testing.T) {
-	for _, m := range slices.Concat(misdeeds, wideMisdeeds) {
+	for _, m := range slices.Concat(misdeeds, wideMisdeeds, memoryMisdeeds, orderMisdeeds, asyncMisdeeds, wgmmaMisdeeds, meetingMisdeeds) {
 		t.Run(m.name, func(t *testing.T) {
 			buffers := [][]byte{make([]byte, 512), make([]byte, 512)}
-			for _, opt := range []vm.Options{
-				{}, {Schedule: vm.Shuffle, Seed: 1}, {Schedule: vm.Shuffle, Seed: 3}, {Schedule: vm.Shuffle, Seed: 4, Async: vm.Random}, {Schedule: vm.Shuffle, Seed: 5, Async: vm.Early},
-			} {
+			for _, opt := range moments() {
 				p := m.prepare(false)
 				p.opt = opt
 				_, report := p.run(t, buffers...)
 				require.NotEmpty(t, report.Faults, "%+v", opt)
-				class := m.class
-				if m.stalls && opt.Seed != 0 && report.Faults[0].Class == bench.Deadlock {
-					class = bench.Deadlock
-				}
 				for _, f := range report.Faults {
-					require.Equal(t, class, f.Class, "%+v: %s", opt, f.Message)
+					require.Equal(t, m.class, f.Class, "%+v: %s", opt, f.Message)
 					require.Positive(t, f.Line)
 					require.NotEmpty(t, f.Message)
 				}

@@ -38,6 +38,9 @@ func (d *decoder) bra() {
 	in := d.control(branch, flowBranch)
 	in.jump = &jump{label: label, reconverge: -1, uniform: uniform}
 	d.p.counter[d.src.PC] = countBranch
+	if in.guard >= 0 && d.passed[label] { // lanes that leave a loop wait for the others
+		d.meetAfter()
+	}
 }
 
 func (d *decoder) brx() {

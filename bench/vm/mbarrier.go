@@ -18,6 +18,8 @@ type mbarrier struct {
 	bytes    int64  // transactions still to come
 	phase    uint64 // phases completed
 
+	passing uint64 // the phase after one that threads may pass that know nothing of it, plus 1
+
 	init      stamp // its initialisation
 	clock     clock // of all that arrived
 	done      clock // of the phases completed
@@ -437,6 +439,10 @@ func (w *warp) mbarrierWait(in *inst, m uint32, addr *lanes64) {
 				w.misuse(in, lane, off, "asked for phase %d while phase %d is current: want the current one or the one before", asked, b.phase)
 			}
 		}
+		if !over && op.parity && w.passes(b, lane) {
+			yes |= 1 << lane
+			continue
+		}
 		if !over {
 			blocked, at = b, off
 			continue
@@ -474,6 +480,38 @@ func (w *warp) hearPhase(r *raceState, op *mbarrierOp, lane int, m *mbarrier) {
 	}
 	w.clock.pending[lane] = w.clock.pending[lane].join(m.done)
 	w.clock.nearby[lane] = w.clock.nearby[lane].join(m.done)
+}
+
+// passes says whether a lane that waits for the current phase is let go on, for
+// lack of any other way. It asked for a parity that the last phase but one has
+// too. If it knows nothing of the last phase it may as well have asked before
+// that was complete, and have gone on at once. What it does then tells what is
+// wrong.
+func (w *warp) passes(m *mbarrier, lane int) bool {
+	r := w.b.race
+	return m.passing == m.phase+1 && r != nil && !r.off && !r.knowsOf(w, lane, m.done)
+}
+
+// letPass lets threads pass mbarriers that they may have passed before the last
+// phase; false if none waits that may.
+func (b *block) letPass() bool {
+	fresh := map[*mbarrier]bool{}
+	any := false
+	for _, w := range b.warps {
+		for i := range w.paths {
+			p := &w.paths[i]
+			m := b.mbarriers[p.wait.addr]
+			if p.wait.kind != waitMbarrier || m == nil || m.phase == 0 || m.passing == m.phase+1 && !fresh[m] {
+				continue
+			}
+			m.passing, fresh[m] = m.phase+1, true
+			if w.passes(m, firstLane(p.mask)) {
+				p.wait = wait{}
+				any = true
+			}
+		}
+	}
+	return any
 }
 
 // giveUp answers those who wait for an mbarrier that their time is over; false

@@ -131,6 +131,7 @@ func (r *raceState) moveFloor() {
 	for _, c := range b.ctas {
 		c.keepUses()
 	}
+	r.forgetKnown()
 	for i, w := range b.warps {
 		r.ticks[i] = w.clock.tick
 		w.clock.tick++
@@ -147,10 +148,12 @@ func (r *raceState) moveFloor() {
 		r.packReads()
 	}
 	if len(r.events) > compactionSize {
+		r.unseen.list = r.unseen.list[:0]
 		r.compact()
 	}
 	r.floor = stamp(len(r.events)) << eventShift
 	r.epoch++
+	r.carryOver()
 	r.readers = r.readers[:1]
 }
 

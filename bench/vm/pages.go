@@ -159,6 +159,9 @@ func (r *raceState) access(w *warp, p *page, at *side, size int) []byte {
 		r.againstStores(p.key, at, size)
 	}
 	whole := at.data
+	if !at.write && !r.off && r.events[at.id].flags&eventProxy != 0 {
+		r.seenByProxy(cells, at)
+	}
 	for j := range cells {
 		c := &cells[j]
 		switch {

@@ -26,6 +26,7 @@ type small struct {
 	cluster uint32 // blocks
 	opt     vm.Options
 	scalars []bench.Arg // 32-bit parameters after the buffers
+	fresh   int         // more buffers, of 512 bytes that nobody wrote, after the others
 }
 
 // text is the program as PTX. Every pointer parameter i is in %in<i>, the
@@ -70,7 +71,7 @@ func (s small) try(tb testing.TB, buffers ...[]byte) ([][]byte, *bench.Report, e
 	require.NoError(tb, err)
 	defer dev.Close()
 	ctx := context.Background()
-	m, err := dev.Load(ctx, "small.ptx", []byte(s.text(len(buffers))))
+	m, err := dev.Load(ctx, "small.ptx", []byte(s.text(len(buffers)+s.fresh)))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -81,6 +82,11 @@ func (s small) try(tb testing.TB, buffers ...[]byte) ([][]byte, *bench.Report, e
 		require.NoError(tb, err)
 		require.NoError(tb, dev.Write(b, 0, data))
 		list = append(list, b)
+		l.Args = append(l.Args, bench.Pointer(b))
+	}
+	for range s.fresh {
+		b, err := dev.Alloc(512, 256)
+		require.NoError(tb, err)
 		l.Args = append(l.Args, bench.Pointer(b))
 	}
 	l.Args = append(l.Args, s.scalars...)

@@ -105,8 +105,13 @@ func (r *raceState) bulkWritten(c *bulkCopy, m *mbarrier) {
 	if c.op.reduce != nil {
 		return
 	}
-	for _, s := range r.b.spans(c) {
-		r.unmark(s.off, int(s.end-s.off), stamp(id)<<eventShift|stamp(c.lane))
+	spans := r.b.spans(c)
+	if m != nil {
+		r.landed(id, c.lane, spans)
+	} else {
+		for _, s := range spans {
+			r.unmark(s.off, int(s.end-s.off), stamp(id)<<eventShift|stamp(c.lane))
+		}
 	}
 	r.dropMark(c.mark)
 }
@@ -176,6 +181,21 @@ func (r *raceState) asyncRead(at *side, ranges []span) {
 			}
 			r.read(c, at)
 		}
+	}
+}
+
+// seenByProxy reports ordinary writes to global memory that an asynchronous read
+// can't see for lack of a proxy fence.
+func (r *raceState) seenByProxy(cells []cell, at *side) {
+	for j := range cells {
+		c := &cells[j]
+		if !r.hidden(c.w, at) {
+			continue
+		}
+		e := &r.events[c.w.event()]
+		r.reportAs(bench.MissingProxyFence, at, e.src, int(e.warp), c.w.lane(),
+			"wrote it the ordinary way, and no fence.proxy.async makes that visible to the asynchronous read")
+		return
 	}
 }
 

@@ -35,6 +35,7 @@ type raceState struct {
 	held      []heldUse
 	heldOf    map[faultKey][]int // of held, by kind
 	flights   []*flight          // reads of shared memory in flight
+	unseen    unseenCopies       // that have landed
 	stores    pendingStores      // writes of global memory in flight
 	arrivals  faultList          // held back: more than an mbarrier expects
 	unready   bool               // an mbarrier was used that was not known to be initialised
@@ -82,6 +83,7 @@ const (
 	eventStrong    eventFlags = 1 << iota // relaxed, volatile or atomic
 	eventAsync                            // by the copy engine, or cp.async
 	eventReduction                        // an asynchronous one
+	eventProxy                            // by the async proxy, which sees no ordinary writes without a fence
 )
 
 // reader is one of several reads of a cell.
@@ -116,6 +118,7 @@ func (r *raceState) reset() {
 	r.reads = r.reads[:0]
 	clear(r.heldOf)
 	clear(r.stores)
+	r.unseen.list = r.unseen.list[:0]
 	r.arrivals, r.unready = faultList{most: r.b.faults.most}, false
 	r.held, r.global, r.flights, r.proxied, r.proxies = r.held[:0], r.global[:0], r.flights[:0], nil, false
 	for _, w := range r.b.warps {

@@ -13,8 +13,8 @@ type reach struct {
 // reachable lists a function and all that it may run, itself first.
 func (m *module) reachable(f *ptx.Function) []*ptx.Function {
 	r := reach{m: m, list: []*ptx.Function{f}, seen: map[any]bool{f: true}}
-	for i := range len(r.list) {
-		for _, in := range r.list[i].Code {
+	for done := 0; done < len(r.list); done++ { // the list grows meanwhile
+		for _, in := range r.list[done].Code {
 			for j := range in.Operands {
 				r.operand(&in.Operands[j])
 			}

@@ -16,21 +16,41 @@ type pendingStore struct {
 // pieces calls f for the parts in each page of what a store writes.
 func (c *bulkCopy) pieces(f func(page, first, end uint64)) {
 	for _, row := range c.rows {
-		end := row.global + uint64(row.n)
-		for at := row.global; at < end; {
-			next := min(at&^shadowMask+shadowSize, end)
-			f(at>>shadowBits, at, next)
-			at = next
-		}
+		c.written(&row, func(from, n uint64) {
+			end := row.global + from + n
+			for at := row.global + from; at < end; {
+				next := min(at&^shadowMask+shadowSize, end)
+				f(at>>shadowBits, at, next)
+				at = next
+			}
+		})
 	}
 }
 
-// storing notes a store that was issued. One with a mask of bytes is left out:
-// what it writes is no range.
-func (r *raceState) storing(c *bulkCopy) {
-	if c.mask != 0xffff {
+// written calls f for the runs of a row's bytes that a store writes: where each
+// begins, and how long it is. That is all of them, but for a mask over each 16.
+func (c *bulkCopy) written(row *rowCopy, f func(from, n uint64)) {
+	if row.n == 0 {
 		return
 	}
+	if c.mask == 0xffff {
+		f(0, uint64(row.n))
+		return
+	}
+	from := uint64(0)
+	for i := uint64(0); i <= uint64(row.n); i++ {
+		if i < uint64(row.n) && c.mask>>(i&15)&1 != 0 {
+			continue
+		}
+		if i > from {
+			f(from, i-from)
+		}
+		from = i + 1
+	}
+}
+
+// storing notes a store that was issued.
+func (r *raceState) storing(c *bulkCopy) {
 	if r.stores == nil {
 		r.stores = pendingStores{}
 	}

@@ -52,6 +52,8 @@ type wgmmaFlight struct {
 	regs   [4]lanes32
 	keep   bool
 	landed bool
+	waited bool              // its wait has begun: what it computes may be looked at
+	bad    *undefinedProduct // what of it is undefined, where it landed before its wait
 	read   *flight
 }
 
@@ -259,6 +261,9 @@ func (w *warp) wgmmaWait(in *inst) {
 	g := &w.wg
 	n := max(len(g.groups)-int(in.imm), 0)
 	for _, list := range g.groups[:n] {
+		for _, f := range list {
+			f.waited = true
+		}
 		w.landWgmma(list)
 		for _, f := range list {
 			w.wgmmaDone(f)
@@ -334,15 +339,18 @@ func (op *wgmmaOp) chunks(d *descriptor, first, n int, transposed bool, f func(a
 	}
 }
 
+// undefinedProduct is what of a product is undefined.
+type undefinedProduct struct {
+	any  bool
+	rows [tileM]uint32 // origins of undefined values, 0 is none
+	cols [256]uint32
+}
+
 // wideTiles is a warp's room for the operands of wgmma.
 type wideTiles struct {
 	a   [tileM * maxTileK]float32
 	b   [256 / tileN][tileN * maxTileK]float32 // 8 columns each
-	bad struct {
-		any  bool
-		rows [tileM]uint32 // origins of undefined values, 0 is none
-		cols [256]uint32
-	}
+	bad undefinedProduct
 }
 
 // computeWgmma multiplies for the warp's rows.
@@ -377,7 +385,12 @@ func (w *warp) computeWgmma(f *wgmmaFlight) {
 			w.writeAccumulator(c, regs, op.dt)
 		}
 	}
-	w.wgmmaDefined(f, t, per)
+	if f.waited {
+		w.wgmmaDefined(f, &t.bad, per)
+		return
+	}
+	bad := t.bad
+	f.bad = &bad
 }
 
 // addInteger adds sums to s32 accumulators.
@@ -500,7 +513,7 @@ func (w *warp) chunkUndefined(f *wgmmaFlight, t *wideTiles, addr uint64, index, 
 }
 
 // wgmmaDefined says which accumulators are defined after an instruction.
-func (w *warp) wgmmaDefined(f *wgmmaFlight, t *wideTiles, per int) {
+func (w *warp) wgmmaDefined(f *wgmmaFlight, bad *undefinedProduct, per int) {
 	if w.u == nil {
 		return
 	}
@@ -509,7 +522,7 @@ func (w *warp) wgmmaDefined(f *wgmmaFlight, t *wideTiles, per int) {
 	for i, s := range op.d {
 		u := p.unified(class32, s)
 		w.define(u, allLanes)
-		if !t.bad.any {
+		if !bad.any {
 			continue
 		}
 		for lane := range warpSize {
@@ -519,12 +532,12 @@ func (w *warp) wgmmaDefined(f *wgmmaFlight, t *wideTiles, per int) {
 			if per == 2 {
 				row, col = lane>>2+8*e, panel*tileN+2*(lane&3)
 			}
-			from := t.bad.rows[row]
+			from := bad.rows[row]
 			if from == 0 {
-				from = t.bad.cols[col]
+				from = bad.cols[col]
 			}
 			if from == 0 && per == 2 {
-				from = t.bad.cols[col+1]
+				from = bad.cols[col+1]
 			}
 			if from != 0 {
 				w.undefine(u, lane, ^uint64(0), from)

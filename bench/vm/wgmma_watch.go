@@ -66,6 +66,16 @@ func (w *warp) watchWgmma(f *wgmmaFlight) {
 
 // wgmmaDone ends an instruction's reads: they are now the warp's own.
 func (w *warp) wgmmaDone(f *wgmmaFlight) {
+	if f.bad != nil {
+		current := w.fr
+		if current != f.fr {
+			w.enter(f.fr)
+			defer w.enter(current)
+		}
+		op := f.in.wg
+		w.wgmmaDefined(f, f.bad, len(op.d)/(op.n/tileN))
+		f.bad = nil
+	}
 	r := w.b.race
 	if r == nil || r.off || f.read == nil {
 		return
