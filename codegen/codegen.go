@@ -125,7 +125,7 @@ func (c *Compiled) kernel(k *ir.Kernel, gpu *target.GPU, o Options) error {
 	if w := k.Hints.Warps; w > 32 || w&(w-1) != 0 {
 		return fmt.Errorf("kernel %s: %d warps: %w: want a power of two up to 32", k.Name, w, ErrUnsupported)
 	}
-	s := &state{kernel: k.Clone(), machine: &machine{sm: gpu.CC.SM(), wgmma: gpu.Arch() == "sm_90a" && !o.Portable}}
+	s := &state{kernel: k.Clone(), machine: &machine{sm: gpu.CC.SM(), wgmma: gpu.Arch() == "sm_90a" && !o.Portable && k.Hints.Portable == 0}}
 	for _, p := range pipeline {
 		if err := s.run(p, o); err != nil {
 			return err

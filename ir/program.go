@@ -66,10 +66,11 @@ type Hints struct {
 	Swizzle      int // bytes of the shared-memory swizzle: 32, 64 or 128
 	Cluster      int // blocks per cluster along axis 0
 	Persistent   int // 1: one wave of blocks walks the tile space
+	Portable     int // 1: nothing that only the GPU's own architecture has
 }
 
 // HintNames lists the names of hints in the order they print.
-var HintNames = []string{"warps", "stages", "maxregs", "blocks", "swizzle", "cluster", "persistent"}
+var HintNames = []string{"warps", "stages", "maxregs", "blocks", "swizzle", "cluster", "persistent", "portable"}
 
 // Hint returns the field called name, nil if there is none.
 func (h *Hints) Hint(name string) *int {
@@ -88,6 +89,8 @@ func (h *Hints) Hint(name string) *int {
 		return &h.Cluster
 	case "persistent":
 		return &h.Persistent
+	case "portable":
+		return &h.Portable
 	}
 	return nil
 }

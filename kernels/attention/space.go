@@ -13,6 +13,7 @@ type config struct {
 	BM, BN        int
 	warps, stages int
 	order         int
+	portable      int
 }
 
 func (p *Problem) space() *space.Space {
@@ -23,6 +24,7 @@ func (p *Problem) space() *space.Space {
 			{Name: "warps", Values: []int{4, 8}, Also: []int{1, 2}, Doc: "warps of a block"},
 			{Name: "stages", Values: []int{1, 2, 3, 4}, Doc: "steps of keys and values in flight"},
 			{Name: "order", Values: []int{headByHead, rowByRow}, Doc: "which tiles start first: 0 all of a head, then the next; 1 the longest rows of every head"},
+			{Name: "portable", Values: []int{0, 1}, Doc: "1: without the instructions that only the GPU's own architecture has"},
 		},
 		Constraints: []space.Constraint{
 			{Name: "shared", Expr: "2*D*(BM + stages*2*BN) <= shared", Doc: "queries and the stages of keys and values fit a block's shared memory"},
@@ -32,6 +34,7 @@ func (p *Problem) space() *space.Space {
 			{Name: "depth", Expr: "stages <= max(2, ceildiv(Sk, BN))", Doc: "no more stages than steps"},
 			{Name: "pipeline", Expr: "sm >= 80 || stages <= 2", Doc: "before 8.0 a stage is prefetched through registers"},
 			{Name: "raster", Expr: "order == 0 || causal == 1", Doc: "without a mask all rows are as long"},
+			{Name: "portable", Expr: "portable == 0 || sm == 90", Doc: "portable only where there is another way"},
 			{Name: "grid", Expr: "ceildiv(Sq, BM)*H*B <= 2147483647", Doc: "blocks of one launch"},
 		},
 	}
@@ -115,7 +118,7 @@ func (p *Problem) Default(gpu *target.GPU) (space.Config, error) {
 }
 
 func (c config) encode() space.Config {
-	return space.Of("BM", c.BM, "BN", c.BN, "warps", c.warps, "stages", c.stages, "order", c.order)
+	return space.Of("BM", c.BM, "BN", c.BN, "warps", c.warps, "stages", c.stages, "order", c.order, "portable", c.portable)
 }
 
 // decode reads a configuration whose values the parameters allow.
@@ -124,5 +127,5 @@ func (p *Problem) decode(c space.Config) (config, error) {
 		return config{}, err
 	}
 	r := c.Read()
-	return config{BM: r.Int("BM"), BN: r.Int("BN"), warps: r.Int("warps"), stages: r.Int("stages"), order: r.Int("order")}, r.Err()
+	return config{BM: r.Int("BM"), BN: r.Int("BN"), warps: r.Int("warps"), stages: r.Int("stages"), order: r.Int("order"), portable: r.Int("portable")}, r.Err()
 }

@@ -13,6 +13,7 @@ type config struct {
 	BM, BN, BK           int
 	warps, stages, group int
 	split, cluster       int
+	portable             int
 }
 
 // reduceRows is the tile height of the kernel that adds up the splits; it divides BM.
@@ -22,13 +23,14 @@ func (p *Problem) space() *space.Space {
 	return &space.Space{
 		Params: []space.Param{
 			{Name: "BM", Values: []int{32, 64, 128, 256}, Also: []int{16, 48, 80, 96, 112, 160, 192}, Doc: "rows of a tile of C"},
-			{Name: "BN", Values: []int{32, 64, 128, 256}, Also: []int{16, 48, 80, 96, 112, 160, 176, 192, 224}, Doc: "columns of a tile of C"},
+			{Name: "BN", Values: []int{32, 64, 128, 256}, Also: []int{16, 48, 80, 96, 112, 144, 160, 176, 192, 208, 224, 240}, Doc: "columns of a tile of C"},
 			{Name: "BK", Values: []int{16, 32, 64, 128}, Doc: "step along K"},
 			{Name: "warps", Values: []int{4, 8}, Also: []int{1, 2}, Doc: "warps of a block"},
 			{Name: "stages", Values: []int{2, 3, 4, 5}, Also: []int{1}, Doc: "K steps in flight"},
 			{Name: "group", Values: []int{1, 8}, Also: []int{4, 16}, Doc: "tile rows walked together, so that tiles in flight share columns of B"},
 			{Name: "split", Values: []int{1, 2, 4, 8}, Doc: "parts that K is cut into, added up by a second launch"},
 			{Name: "cluster", Values: []int{1, 2}, Also: []int{4}, Doc: "tile rows that run together and copy their columns of B once, each a part"},
+			{Name: "portable", Values: []int{0, 1}, Doc: "1: without the instructions that only the GPU's own architecture has"},
 		},
 		Constraints: []space.Constraint{
 			{Name: "shared", Expr: "stages*(BM+BN)*BK*elem <= shared", Doc: "the stages of A and B fit a block's shared memory"},
@@ -41,6 +43,7 @@ func (p *Problem) space() *space.Space {
 			{Name: "raster", Expr: "group == 1 || ceildiv(M, BM) > group", Doc: "groups only where there are several"},
 			{Name: "split", Expr: "split == 1 || ceildiv(K, BK) >= split && ceildiv(M, BM)*ceildiv(N, BN)*split <= 2*sm_count", Doc: "K is cut only to fill idle SMs"},
 			{Name: "cluster", Expr: "cluster == 1 || sm == 90 && elem == 2 && group % cluster == 0 && BM % (16*warps) == 0 && BN >= 64 && ceildiv(M, BM) > 1", Doc: "clusters only where warpgroups multiply, and walk columns together"},
+			{Name: "portable", Expr: "portable == 0 || sm == 90 && elem == 2 && cluster == 1 && split == 1 && group == 8 && BM % (16*warps) == 0 && BK*elem <= 128 && BM*BN >= 64*128", Doc: "portable only where there is another way"},
 			{Name: "pipeline", Expr: "sm >= 80 || stages <= 2", Doc: "before 8.0 a stage is prefetched through registers"},
 			{Name: "grid", Expr: "ceildiv(M, BM)*ceildiv(N, BN)*split <= 2147483647", Doc: "blocks of one launch"},
 		},
@@ -135,7 +138,7 @@ func nearest(b *space.Bound, want config) (space.Config, bool) {
 }
 
 func (c config) encode() space.Config {
-	return space.Of("BM", c.BM, "BN", c.BN, "BK", c.BK, "warps", c.warps, "stages", c.stages, "group", c.group, "split", c.split, "cluster", c.cluster)
+	return space.Of("BM", c.BM, "BN", c.BN, "BK", c.BK, "warps", c.warps, "stages", c.stages, "group", c.group, "split", c.split, "cluster", c.cluster, "portable", c.portable)
 }
 
 // decode reads a configuration whose values the parameters allow.
@@ -146,6 +149,6 @@ func (p *Problem) decode(c space.Config) (config, error) {
 	r := c.Read()
 	return config{
 		BM: r.Int("BM"), BN: r.Int("BN"), BK: r.Int("BK"), warps: r.Int("warps"),
-		stages: r.Int("stages"), group: r.Int("group"), split: r.Int("split"), cluster: r.Int("cluster"),
+		stages: r.Int("stages"), group: r.Int("group"), split: r.Int("split"), cluster: r.Int("cluster"), portable: r.Int("portable"),
 	}, r.Err()
 }
