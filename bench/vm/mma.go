@@ -25,6 +25,7 @@ type mmaOp struct {
 	per        int          // elements in a register of A or B
 	a, b, c, d []int32
 	scale      *blockScale // nil: none
+	sparse     *metadata   // of A, nil where it is dense
 }
 
 // packedE2M1 is e2m1 as the kinds mxf4 and mxf4nvf4 have it, two to a byte;
@@ -39,9 +40,7 @@ const (
 )
 
 func (d *decoder) mma() {
-	if d.has("sp") || d.has("sp::ordered_metadata") {
-		d.refuse("the virtual machine does not execute sparse matrix instructions")
-	}
+	sparse := d.take("sp", "sp::ordered_metadata") != ""
 	if !d.has("sync") || !d.has("aligned") {
 		d.refuse("want .sync.aligned")
 	}
@@ -76,10 +75,13 @@ func (d *decoder) mma() {
 	if la != "row" || lb != "col" {
 		d.refuse("want .row.col")
 	}
-	na, nb, nc, nd := op.registers(d)
-	ops := d.operands(4, 8)
 	in := d.new(kindMasked)
 	in.mma = op
+	ops := d.operands(4, 10)
+	if sparse {
+		ops = d.metadata(in, op, ops, 4)
+	}
+	na, nb, nc, nd := op.registers(d)
 	op.d = d.fragmentRegisters(in, &ops[0], nd, registerType(op.dt), true)
 	op.a = d.fragmentRegisters(in, &ops[1], na, registerType(op.at), false)
 	op.b = d.fragmentRegisters(in, &ops[2], nb, registerType(op.bt), false)
@@ -107,9 +109,9 @@ func (w *warp) runMma(in *inst, op *mmaOp) {
 	case op.at == ptx.B1:
 		w.mmaBits(op)
 	case op.ct == ptx.S32:
-		w.mmaInteger(op)
+		w.mmaInteger(in, op)
 	default:
-		w.mmaFloat(op)
+		w.mmaFloat(in, op)
 	}
 }
 
@@ -140,7 +142,8 @@ func (d *decoder) countTensor(kind, shape string, op *mmaOp) {
 		n *= 4
 	}
 	d.p.tensor[d.src.PC] = bench.TensorCount{
-		Kind: kind, Shape: shape, A: op.at.String(), B: op.bt.String(), Accumulator: op.ct.String(), Operations: n,
+		Kind: kind, Shape: shape, A: op.at.String(), B: op.bt.String(), Accumulator: op.ct.String(),
+		Sparse: op.sparse != nil, Operations: n,
 	}
 }
 
@@ -184,6 +187,27 @@ func (op *mmaOp) registers(d *decoder) (a, b, c, dd int) {
 	same := op.at == op.bt
 	floatAcc := (op.ct == ptx.F32 || op.ct == ptx.F16) && (op.dt == ptx.F32 || op.dt == ptx.F16)
 	integer := op.ct == ptx.S32 && op.dt == ptx.S32
+	switch {
+	case op.sparse != nil:
+		key += " with a sparse A"
+		ok = op.sparseShape() && (same || op.at != ptx.F16 && op.at != ptx.BF16 && op.at != ptx.TF32)
+	default:
+		ok = op.denseShape(key, same, floatAcc, integer)
+	}
+	if op.sat && op.ct != ptx.S32 {
+		d.refuse("want .satfinite of integers alone")
+	}
+	if !ok {
+		d.refuse("the virtual machine does not have %s of .%s and .%s into .%s", key, op.at, op.bt, op.dt)
+	}
+	op.per = max(32/bits, 1)
+	word := max(bits, 32)
+	acc := func(t ptx.Type) int { return op.m * op.n * t.Bits() / max(t.Bits(), 32) / warpSize }
+	return op.m * op.keptK() * bits / word / warpSize, op.n * op.k * bits / word / warpSize, acc(op.ct), acc(op.dt)
+}
+
+// denseShape says whether there is a product of a shape, whose name is key.
+func (op *mmaOp) denseShape(key string, same, floatAcc, integer bool) (ok bool) {
 	switch op.at {
 	case ptx.F16:
 		ok = same && floatAcc && (key == "m16n8k8" || key == "m16n8k16")
@@ -204,16 +228,7 @@ func (op *mmaOp) registers(d *decoder) (a, b, c, dd int) {
 	case ptx.F64:
 		ok = same && op.ct == ptx.F64 && op.dt == ptx.F64 && (op.m == 8 && op.k == 4 || op.m == 16 && op.k <= 16)
 	}
-	if op.sat && op.ct != ptx.S32 {
-		d.refuse("want .satfinite of integers alone")
-	}
-	if !ok {
-		d.refuse("the virtual machine does not have %s of .%s and .%s into .%s", key, op.at, op.bt, op.dt)
-	}
-	op.per = max(32/bits, 1)
-	word := max(bits, 32)
-	acc := func(t ptx.Type) int { return op.m * op.n * t.Bits() / max(t.Bits(), 32) / warpSize }
-	return op.m * op.k * bits / word / warpSize, op.n * op.k * bits / word / warpSize, acc(op.ct), acc(op.dt)
+	return ok
 }
 
 // together reports a matrix instruction that not all lanes execute.
@@ -235,8 +250,9 @@ func (w *warp) together(in *inst) bool {
 // tiles is a warp's room for matrix operands: the ones it decoded last, since
 // kernels use each of them several times in a row.
 type tiles struct {
-	acc  fragments
-	a, b [16]decodedTile // by the first register's slot
+	acc      fragments
+	expanded [2 * tileM * maxTileK]float32 // a sparse A
+	a, b     [16]decodedTile               // by the first register's slot
 }
 
 // fragments are the four elements that each lane holds of 16x8 results: rows
@@ -443,12 +459,12 @@ func multiply(f *fragments, a, b []float32, rows, k int) {
 
 // mmaFloat multiplies f16, bf16, tf32, e4m3 and e5m2. Products are exact in
 // f32; sums are rounded to f32 one after the other, the accumulator first.
-func (w *warp) mmaFloat(op *mmaOp) {
-	a := w.operandTile(op.a, op.at, op, false)
+func (w *warp) mmaFloat(in *inst, op *mmaOp) {
+	a := w.leftOperand(in, op)
 	b := w.operandTile(op.b, op.bt, op, true)
 	f := &w.scratch().acc
 	w.readAccumulator(f, op.c, op.ct)
-	multiply(f, a.v[:], b.v[:], op.m, op.k)
+	multiply(f, a, b.v[:], op.m, op.k)
 	w.writeAccumulator(f, op.d, op.dt)
 }
 
@@ -493,12 +509,12 @@ func (w *warp) writeAccumulator(f *fragments, slots []int32, t ptx.Type) {
 
 // mmaInteger multiplies s8, u8, s4 and u4. Sums wrap, or saturate at the end.
 // All products and their sums are small enough to be exact in float32.
-func (w *warp) mmaInteger(op *mmaOp) {
-	a := w.operandTile(op.a, op.at, op, false)
+func (w *warp) mmaInteger(in *inst, op *mmaOp) {
+	a := w.leftOperand(in, op)
 	b := w.operandTile(op.b, op.bt, op, true)
 	f := &w.scratch().acc
 	*f = fragments{}
-	multiply(f, a.v[:], b.v[:], op.m, op.k)
+	multiply(f, a, b.v[:], op.m, op.k)
 	for i, s := range op.d {
 		d, acc := &w.r[s], &w.r[op.c[i]]
 		for lane := range d {

@@ -87,7 +87,7 @@ func (w *warp) mmaScaled(in *inst, op *mmaOp) {
 	if !okA || !okB {
 		w.fault(bench.BadDescriptor, in, 0, "%s: want a byte that is a multiple of %d below 4 and a thread up to 1 for A, up to 3 for B", opcode(w.source(in)), s.parts)
 	}
-	a := w.operandTile(op.a, op.at, op, false)
+	a := w.leftOperand(in, op)
 	b := w.operandTile(op.b, op.bt, op, true)
 	part := op.k / s.parts
 	for i, slot := range op.d {
@@ -98,7 +98,7 @@ func (w *warp) mmaScaled(in *inst, op *mmaOp) {
 			for p := range s.parts {
 				sum := 0.0
 				for k := p * part; k < (p+1)*part; k++ {
-					sum += float64(a.v[row*op.k+k]) * float64(b.v[col*op.k+k])
+					sum += float64(a[row*op.k+k]) * float64(b.v[col*op.k+k])
 				}
 				x += sum * sa[row][p] * sb[col][p]
 			}

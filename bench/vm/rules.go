@@ -498,5 +498,8 @@ func undefinedWgmma(w *warp, in *inst, m uint32) {
 	if op.scaled {
 		w.checkLanes(in, p.unified(classPred, op.scaleD), m, "as a condition")
 	}
+	if op.sparse != nil {
+		w.checkLanes(in, p.unified(class32, op.sparse.slot), m, "as the metadata of a matrix")
+	}
 	w.plain(in)
 }

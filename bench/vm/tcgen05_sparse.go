@@ -2,8 +2,6 @@ package vm
 
 import (
 	"fmt"
-
-	"github.com/kgen-dev/kgen/codegen/ptx"
 )
 
 func shapeName(m, n, k int) string { return fmt.Sprintf("m%dn%dk%d", m, n, k) }
@@ -30,22 +28,7 @@ func (p *product) expandA(x *tensorWork, t *productTiles, c *cta, part int) {
 		out := t.a[row*p.k:][:p.k]
 		clear(out)
 		meta := p.metadata(x, t, c, part, row)
-		switch p.at {
-		case ptx.TF32: // one of two
-			for i, v := range kept {
-				code := meta >> (4 * i) & 15
-				out[2*i+int(code>>1&1)] = v
-			}
-		case packedE2M1: // two pairs of four
-			for i := 0; i < half; i += 2 {
-				at := int(meta >> (2 * (i / 2)) & 3)
-				out[i/4*8+2*at], out[i/4*8+2*at+1] = kept[i], kept[i+1]
-			}
-		default: // two of four
-			for i, v := range kept {
-				out[i/2*4+int(meta>>(2*i)&3)] = v
-			}
-		}
+		expandRow(out, kept, meta, p.at)
 	}
 }
 

@@ -50,6 +50,7 @@ type wgmmaFlight struct {
 	fr     *frame
 	a, b   uint64 // descriptors
 	regs   [4]lanes32
+	sparse sparseFlight
 	keep   bool
 	landed bool
 	waited bool              // its wait has begun: what it computes may be looked at
@@ -107,6 +108,7 @@ func (d *decoder) aligned() {
 func (d *decoder) wgmmaIssue() {
 	d.aligned()
 	op := &wgmmaOp{keep: true, id: d.newMem(ptx.SpaceShared).id}
+	sparse := d.has("sp")
 	shape := ""
 	for i, w := range d.words {
 		var m, n, k int
@@ -118,11 +120,14 @@ func (d *decoder) wgmmaIssue() {
 	op.sat = d.has("satfinite")
 	op.dt, op.at, op.bt = d.typ(), d.typ(), d.typ()
 	op.ct = op.dt
-	op.checkWgmma(d)
 	ops := d.src.Operands
 	in := d.new(kindMasked)
 	in.wg = op
 	in.rule = ruleWgmma
+	if sparse {
+		ops = d.metadata(in, &op.mmaOp, ops, 3)
+	}
+	op.checkWgmma(d)
 	if len(ops) < 4 {
 		d.refuse("%d operands: want at least 4", len(ops))
 	}
@@ -219,7 +224,7 @@ func (op *wgmmaOp) checkWgmma(d *decoder) {
 	case ptx.S8, ptx.U8:
 		k, ok = 32, (op.bt == ptx.S8 || op.bt == ptx.U8) && op.dt == ptx.S32
 	}
-	if !ok || op.m != 64 || op.k != k || op.n < 8 || op.n > 256 || op.n%8 != 0 {
+	if !ok || op.m != 64 || op.keptK() != k || op.n < 8 || op.n > 256 || op.n%8 != 0 {
 		d.refuse("the virtual machine does not have m%dn%dk%d of .%s and .%s into .%s", op.m, op.n, op.k, op.at, op.bt, op.dt)
 	}
 	op.per = perRegister(op.at)
@@ -243,6 +248,9 @@ func issueWgmma(w *warp, in *inst) {
 		f.a = w.q[op.descA][0]
 	}
 	f.b = w.q[op.descB][0]
+	if op.sparse != nil {
+		f.sparse.meta, f.sparse.selector = w.r[op.sparse.slot], w.r[op.sparse.selector][0]
+	}
 	w.watchWgmma(f)
 	w.wg.open = append(w.wg.open, f)
 	if w.b.landsEarly() {
@@ -320,20 +328,20 @@ func (d *descriptor) chunk(c, i int, transposed bool) uint64 {
 }
 
 // chunks calls f for the chunks of an operand's part: rows [first, first+n) of
-// A, or of B transposed, over all of k. row and k are of the chunk's first
+// A, or of B transposed, times width elements along k. row and k are of the chunk's first
 // element; its others follow along k, or along rows where transposed.
-func (op *wgmmaOp) chunks(d *descriptor, first, n int, transposed bool, f func(addr uint64, row, k int)) {
+func (op *wgmmaOp) chunks(d *descriptor, first, n, width int, transposed bool, f func(addr uint64, row, k int)) {
 	per := 16 * 8 / heldBits(op.at) // elements of a chunk
 	if !transposed {
 		for row := first; row < first+n; row++ {
-			for k := 0; k < op.k; k += per {
+			for k := 0; k < width; k += per {
 				f(d.chunk(k/per, row, false), row, k)
 			}
 		}
 		return
 	}
 	for row := first; row < first+n; row += per {
-		for k := range op.k {
+		for k := range width {
 			f(d.chunk(row/per, k, true), row, k)
 		}
 	}
@@ -413,26 +421,30 @@ func (w *warp) addInteger(f *fragments, regs []int32, keep, sat bool) {
 // wgmmaA decodes the warp's 16 rows of A.
 func (w *warp) wgmmaA(f *wgmmaFlight, t *wideTiles) {
 	op := f.in.wg
+	k := op.keptK()
 	if op.aRegs {
 		tile := decodedTile{}
 		tile.raw = f.regs
-		decodeA(&tile, 4, op.at, op.k)
+		decodeA(&tile, 4, op.at, k)
 		t.a = tile.v
 	} else {
 		first := 16 * (w.number & 3)
 		desc := decodeDescriptor(f.a)
 		var e [16]float32
-		op.chunks(&desc, first, tileM, op.transA, func(addr uint64, row, k int) {
+		op.chunks(&desc, first, tileM, k, op.transA, func(addr uint64, row, at int) {
 			n := w.chunkAt(f, addr, &e, op.at)
 			if op.transA {
 				for i := range n {
-					t.a[(row-first+i)*op.k+k] = e[i]
+					t.a[(row-first+i)*k+at] = e[i]
 				}
 			} else {
-				copy(t.a[(row-first)*op.k+k:], e[:n])
+				copy(t.a[(row-first)*k+at:], e[:n])
 			}
 			w.chunkUndefined(f, t, addr, row-first, n, op.transA, t.bad.rows[:])
 		})
+	}
+	if op.sparse != nil {
+		w.expandWgmma(f, t)
 	}
 	if op.negate {
 		for i := range t.a[:tileM*op.k] {
@@ -446,7 +458,7 @@ func (w *warp) wgmmaB(f *wgmmaFlight, t *wideTiles) {
 	op := f.in.wg
 	desc := decodeDescriptor(f.b)
 	var e [16]float32
-	op.chunks(&desc, 0, op.n, op.transB, func(addr uint64, col, k int) {
+	op.chunks(&desc, 0, op.n, op.k, op.transB, func(addr uint64, col, k int) {
 		n := w.chunkAt(f, addr, &e, op.bt)
 		if op.transB {
 			for i := range n {

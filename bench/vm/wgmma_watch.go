@@ -19,10 +19,10 @@ func (w *warp) footprint(f *wgmmaFlight) []span {
 	}
 	if !op.aRegs {
 		d := decodeDescriptor(f.a)
-		op.chunks(&d, 16*(w.number&3), tileM, op.transA, add)
+		op.chunks(&d, 16*(w.number&3), tileM, op.keptK(), op.transA, add)
 	}
 	d := decodeDescriptor(f.b)
-	op.chunks(&d, 0, op.n, op.transB, add)
+	op.chunks(&d, 0, op.n, op.k, op.transB, add)
 	slices.SortFunc(list, func(a, b span) int { return int(int64(a.off) - int64(b.off)) })
 	joined := list[:0]
 	for _, s := range list {
@@ -41,7 +41,7 @@ func (w *warp) watchWgmma(f *wgmmaFlight) {
 	op := f.in.wg
 	bytes := int64(op.n * op.k * heldBits(op.bt) / 8 / 4) // a warp's share of B
 	if !op.aRegs {
-		bytes += int64(tileM * op.k * heldBits(op.at) / 8)
+		bytes += int64(tileM * op.keptK() * heldBits(op.at) / 8)
 	}
 	waves := (bytes + bankBytes - 1) / bankBytes
 	w.b.requested(op.id, sharedOperands, bytes, waves, waves)
