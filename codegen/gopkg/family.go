@@ -281,6 +281,9 @@ func (f *variantWriter) step(s ir.Step) error {
 		launch = append(launch, x.code())
 	}
 	f.add(jen.Id("p").Dot("step").Call(launch...))
+	if k.Cluster > 1 {
+		f.add(jen.Id("p").Dot("cluster").Call(jen.Lit(k.Cluster)))
+	}
 	for _, p := range k.Params {
 		f.param(p, args[p.Arg], alignOf(k, p.Arg))
 	}

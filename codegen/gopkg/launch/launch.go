@@ -310,6 +310,11 @@ func (p *planner) step(image []byte, entry string, threads, shared uint32, count
 	})
 }
 
+// cluster puts blocks of the last step into clusters.
+func (p *planner) cluster(blocks uint32) {
+	p.plan.Steps[len(p.plan.Steps)-1].Cluster = [3]uint32{blocks, 1, 1}
+}
+
 // param makes room for a parameter of the last step; one of 128 bytes is aligned to 64.
 func (p *planner) param(bytes int) *Step {
 	s := &p.plan.Steps[len(p.plan.Steps)-1]

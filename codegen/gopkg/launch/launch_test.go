@@ -36,7 +36,8 @@ func (a addresses) values() []uint64 { return a }
 
 func planned(swizzle uint32) *Plan {
 	p := new(planner)
-	p.step(nil, "k", 128, 0, 3)
+	p.step(nil, "k", 128, 0, 4)
+	p.cluster(2)
 	p.known(4, 7)
 	p.tensorMap(1, 16, "x", TensorMap{Swizzle: swizzle, Dims: []uint64{64, 1}, Strides: []uint64{8}, Box: []uint32{64, 1}})
 	plan, err := p.done("k", "", "default")
@@ -48,6 +49,7 @@ func planned(swizzle uint32) *Plan {
 
 func TestRunEncodesTensorMaps(t *testing.T) {
 	p := planned(3)
+	require.Equal(t, [3]uint32{2, 1, 1}, p.Steps[0].Cluster)
 	require.Equal(t, []int{0, 64}, p.Steps[0].Offsets)
 	require.Equal(t, []int{4, 128}, p.Steps[0].Sizes)
 	require.Equal(t, []uint64{16}, p.Steps[0].TensorMaps[0].Strides)

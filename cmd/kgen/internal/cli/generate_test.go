@@ -116,6 +116,7 @@ type launched struct {
 	Entry      string
 	Grid       [3]uint32
 	Block      [3]uint32
+	Cluster    [3]uint32
 	Shared     uint32
 	Offsets    []int
 	Sizes      []int
@@ -260,7 +261,7 @@ func runGenerated(t *testing.T, program string, f *family.Family, p family.Probl
 		maps += len(s.TensorMaps)
 		s.encode(t, dev)
 		m := must(dev.Load(t.Context(), s.Entry+".ptx", bytes.TrimSuffix(s.Image, []byte{0})))
-		l := bench.Launch{Grid: s.Grid, Block: s.Block, SharedBytes: int64(s.Shared)}
+		l := bench.Launch{Grid: s.Grid, Block: s.Block, Cluster: s.Cluster, SharedBytes: int64(s.Shared)}
 		for i, at := range s.Offsets {
 			l.Args = append(l.Args, s.Params[at:at+s.Sizes[i]])
 		}
