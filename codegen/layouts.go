@@ -15,8 +15,8 @@ import (
 // certain layouts. Everything that costs little to make in any layout (constants,
 // index tiles, broadcasts, loads, reads of shared buffers, arithmetic on those
 // alone) is made when it is asked for, in the layout asked for, at the place where
-// it stood: nothing cheap is ever converted. Arithmetic on a tile that has a layout
-// follows it. Where a tile with a layout is wanted in another one, a conversion is
+// it stood: nothing cheap is ever converted, but row numbers that many lanes would each
+// load (see rowNumbers). Arithmetic on a tile that has a layout follows it. Where a tile with a layout is wanted in another one, a conversion is
 // put behind its definition, so outside loops when the tile is.
 func layouts(k *ir.Kernel, m *machine) {
 	c := &chooser{k: k, m: m, f: newFacts(k), users: usersOf(k.Body), known: map[*ir.Value]*versions{}, branches: branchesOf(k.Body), warps: max(k.Hints.Warps, 1)}

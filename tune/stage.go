@@ -73,15 +73,11 @@ func (s *stage) check(ctx context.Context, ptx []byte, c *codegen.Compiled, part
 		return err
 	}
 	defer s.device.Unload(m) //nolint:errcheck // it is loaded
-	memory := append([]bench.Buffer(nil), s.buffers...)
-	for _, bytes := range plan.Workspace {
-		b, err := s.device.Alloc(bytes, 256)
-		if err != nil {
-			return err
-		}
-		defer s.device.Free(b) //nolint:errcheck // it is allocated
-		memory = append(memory, b)
+	memory, free, err := s.workspace(plan)
+	if err != nil {
+		return err
 	}
+	defer free()
 	for _, p := range parts {
 		if err := s.poison(p); err != nil {
 			return err
@@ -106,6 +102,25 @@ func (s *stage) check(ctx context.Context, ptx []byte, c *codegen.Compiled, part
 		}
 	}
 	return nil
+}
+
+// workspace is the memory of the arguments and, until free, that of a plan's workspace.
+func (s *stage) workspace(plan *codegen.Plan) (memory []bench.Buffer, free func(), err error) {
+	memory = append(memory, s.buffers...)
+	free = func() {
+		for _, b := range memory[len(s.buffers):] {
+			s.device.Free(b) //nolint:errcheck // it is allocated
+		}
+	}
+	for _, bytes := range plan.Workspace {
+		b, err := s.device.Alloc(bytes, 256)
+		if err != nil {
+			free()
+			return nil, nil, err
+		}
+		memory = append(memory, b)
+	}
+	return memory, free, nil
 }
 
 // points joins the tiles of parts, step by step; nil runs everything.

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/cache"
 	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/kernels/family"
@@ -26,6 +27,7 @@ type Options struct {
 	Toolchain Toolchain
 	Cache     *cache.Cache // of compiled kernels; nil: none
 	Store     *store.Store // where every evaluation goes
+	Device    bench.Device // that times the best; nil: their times are predicted
 	Dir       string       // folder of the artifacts; made if it is not there
 
 	Seed    uint64
@@ -60,6 +62,7 @@ const (
 	Rank    Phase = "rank"    // every valid configuration by a first estimate
 	Compile Phase = "compile" // the most promising: compiled, pruned, predicted
 	Verify  Phase = "verify"  // the best on the virtual machine
+	Measure Phase = "measure" // the best on the device, if there is one
 )
 
 // Progress is where a run stands.
@@ -105,6 +108,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	}
 	top, err := s.verify(ctx, found)
 	if err != nil {
+		return nil, err
+	}
+	if top, err = s.measure(ctx, found, top); err != nil {
 		return nil, err
 	}
 	return s.finish(ctx, found, top)

@@ -10,7 +10,7 @@ static void *library;
 // kgen_driver_open opens the driver's library; it returns what is wrong, or NULL.
 const char *kgen_driver_open(const char *name) {
 	if (library) return NULL;
-	library = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
+	library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
 	return library ? NULL : dlerror();
 }
 

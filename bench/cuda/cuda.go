@@ -19,8 +19,15 @@ var (
 
 // Info is what there is.
 type Info struct {
-	Driver  int      // the driver's CUDA version: 13000 for 13.0
-	Devices []string // names, by number
+	Driver  int   // the driver's CUDA version: 13000 for 13.0
+	Devices []GPU // by number
+}
+
+// GPU is one.
+type GPU struct {
+	Name         string
+	Major, Minor int // compute capability
+	SMs          int
 }
 
 // Error is a call of the driver that failed.

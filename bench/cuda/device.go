@@ -24,7 +24,10 @@ func Find() (info *Info, err error) {
 	cu.Init(0)
 	info = &Info{Driver: cu.Version()}
 	for i := range cu.DeviceGetCount() {
-		info.Devices = append(info.Devices, cu.DeviceGet(i).Name())
+		d := cu.DeviceGet(i)
+		g := GPU{Name: d.Name(), SMs: d.Attribute(cu.MULTIPROCESSOR_COUNT)}
+		g.Major, g.Minor = d.ComputeCapability()
+		info.Devices = append(info.Devices, g)
 	}
 	return info, nil
 }
@@ -62,7 +65,7 @@ func Open(n int) (bench.Device, error) {
 	if n < 0 || n >= len(info.Devices) {
 		return nil, fmt.Errorf("GPU %d: the driver has %d, counted from 0", n, len(info.Devices))
 	}
-	d := &device{thread: newThread(), name: info.Devices[n], modules: map[int]*module{}}
+	d := &device{thread: newThread(), name: info.Devices[n].Name, modules: map[int]*module{}}
 	if err := d.do("cuCtxCreate", func() error {
 		gpu := cu.DeviceGet(n)
 		d.optin = int64(gpu.Attribute(sharedOptin))

@@ -37,7 +37,13 @@ CUresult cuDeviceGetCount(int *n) { *n = 1; return CUDA_SUCCESS; }
 CUresult cuDeviceGet(CUdevice *d, int n) { *d = n; return n ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS; }
 CUresult cuDeviceGetName(char *name, int len, CUdevice d) { strncpy(name, "Test GPU", len); return CUDA_SUCCESS; }
 CUresult cuDeviceGetAttribute(int *v, CUdevice_attribute a, CUdevice d) {
-	*v = a == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN ? 100000 : 1;
+	switch (a) {
+	case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: *v = 100000; break;
+	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *v = 8; break;
+	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *v = 0; break;
+	case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *v = 108; break;
+	default: *v = 1;
+	}
 	return CUDA_SUCCESS;
 }
 CUresult cuGetErrorString(CUresult r, const char **text) {

@@ -32,6 +32,22 @@ func openGPU(c *cobra.Command) (bench.Device, error) {
 	return d, nil
 }
 
+// openThisGPU opens this machine's first GPU that is of a kind.
+func openThisGPU(gpu *target.GPU) (bench.Device, error) {
+	info, err := cuda.Find()
+	if err != nil {
+		return nil, fmt.Errorf("--device cuda: %w", err)
+	}
+	var there []string
+	for i, d := range info.Devices {
+		if d.Major == gpu.CC.Major && d.Minor == gpu.CC.Minor && d.SMs == gpu.SMs {
+			return cuda.Open(i)
+		}
+		there = append(there, fmt.Sprintf("%s (%d.%d, %d SMs)", d.Name, d.Major, d.Minor, d.SMs))
+	}
+	return nil, usagef("--device cuda: no GPU here is a %s (%d.%d, %d SMs): there is %s", gpu.ID, gpu.CC.Major, gpu.CC.Minor, gpu.SMs, strings.Join(there, ", "))
+}
+
 // machineFlags describe a virtual machine.
 type machineFlags struct {
 	seed     uint64

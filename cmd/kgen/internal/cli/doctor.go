@@ -174,7 +174,11 @@ func findGPU() finding {
 	switch {
 	case err == nil:
 		f.OK, f.Path, f.Remedy = true, library, ""
-		f.Version = strings.TrimSpace(fmt.Sprintf("%s for CUDA %d.%d, %s", release, info.Driver/1000, info.Driver%1000/10, strings.Join(info.Devices, ", ")))
+		f.Version = fmt.Sprintf("%s for CUDA %d.%d", release, info.Driver/1000, info.Driver%1000/10)
+		for _, d := range info.Devices {
+			f.Version += ", " + d.Name
+		}
+		f.Version = strings.TrimSpace(f.Version)
 	case library != "" && !errors.Is(err, cuda.ErrNotBuilt):
 		f.Problem = err.Error()
 	case library != "":

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen"
 	"github.com/kgen-dev/kgen/kernels/space"
 	"github.com/kgen-dev/kgen/tune"
@@ -28,6 +29,7 @@ import (
 type tuneFlags struct {
 	budget int
 	seed   uint64
+	device choice
 	dir    string
 	store  string
 
@@ -36,14 +38,15 @@ type tuneFlags struct {
 }
 
 func (a *app) tuneCommand() *cobra.Command {
-	var f tuneFlags
+	f := tuneFlags{device: devices()}
 	return a.familyCommand(familyVerb{
 		name:  "tune",
 		short: "Search a problem's configurations for the fastest",
 		long: `Search a problem's configurations for the fastest on a GPU: enumerate those that
 meet the constraints, compile the most promising, drop what does not fit,
 predict the times, and verify the best on the virtual machine. No GPU is needed:
-every time is predicted, and says so.
+every time is predicted, and says so. With --device cuda this machine's GPU, which
+must be the --gpu, times the best of them and its results are compared too.
 
 SCORE is the least time in which the GPU can do what the problem needs by formula, as
 kgen roofline shows it, divided by the predicted time: 1 is the best possible. LIMIT is
@@ -67,6 +70,7 @@ included; nothing is read from the store or written to it.`,
 		flags: func(c *cobra.Command) {
 			c.Flags().IntVar(&f.budget, "budget", tune.DefaultConfigs, "compile at most `N` configurations")
 			c.Flags().Uint64Var(&f.seed, "seed", 0, "`N` that all chance follows from (default 0)")
+			choiceFlag(c, &f.device, "device", "where the times of the best are from: vm, predicted, or cuda, measured on this machine's GPU")
 			c.Flags().StringVarP(&f.dir, "output", "o", "", "`DIR` for the best kernel and the roofline (default beside the store)")
 			c.Flags().StringVar(&f.store, "store", "", "`FILE` of the store (default in the state folder)")
 			c.Flags().StringVar(&f.replay, "replay", "", "search the published space in `FILE` instead of a family's")
@@ -110,8 +114,16 @@ func (a *app) tune(ctx context.Context, j *job, f *tuneFlags) error {
 	if err != nil {
 		return err
 	}
+	var device bench.Device
+	if f.device.value == "cuda" {
+		if device, err = openThisGPU(j.gpu); err != nil {
+			return err
+		}
+		defer device.Close() //nolint:errcheck // what was measured is recorded
+	}
 	p := a.newProgress()
 	r, err := tune.Run(ctx, tune.Options{
+		Device: device,
 		Family: j.family, Problem: j.problem, GPU: j.gpu,
 		Toolchain: tune.FindToolchain(), Cache: a.openCache(), Store: s, Dir: dir,
 		Seed: f.seed, Configs: f.budget,

@@ -1,0 +1,96 @@
+package tune
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/bench/vm"
+	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/kernels/family"
+	"github.com/kgen-dev/kgen/kernels/space"
+	"github.com/kgen-dev/kgen/tune/store"
+)
+
+// clocked is a virtual machine that says how long launches took: the later a module was
+// loaded, the less. It runs each module once. What modules that it spoils compute it
+// changes, and the first module's first launch it calls slow.
+type clocked struct {
+	bench.Device
+	ran   map[int]int
+	spoil func(n int) bool
+}
+
+func (d *clocked) Name() string                 { return "clocked" }
+func (d *clocked) Provenance() bench.Provenance { return bench.Measured }
+
+func (d *clocked) Launch(ctx context.Context, m *bench.Module, kernel string, l bench.Launch) (*bench.Report, error) {
+	d.ran[m.ID]++
+	r := &bench.Report{Time: time.Duration(1000-100*m.ID) * time.Microsecond}
+	if d.ran[m.ID] == 1 {
+		r.Time = time.Second
+	}
+	if d.ran[m.ID] > 1 || d.spoil(m.ID) {
+		return r, nil
+	}
+	_, err := d.Device.Launch(ctx, m, kernel, l)
+	return r, err
+}
+
+func TestMeasure(t *testing.T) {
+	o, err := options(t.TempDir())
+	require.NoError(t, err)
+	defer o.Store.Close()
+	o.Problem = unsplit{o.Problem.(few)}
+	machine, err := vm.New(vm.Options{GPU: o.GPU})
+	require.NoError(t, err)
+	defer machine.Close()
+	d := &clocked{Device: machine, ran: map[int]int{}, spoil: func(n int) bool { return n == 2 }}
+	o.Device = d
+	r, err := Run(t.Context(), o)
+	require.NoError(t, err)
+
+	// Of three the second computed nothing, and the third was faster than the first.
+	require.Len(t, r.Best, 2)
+	require.Len(t, r.Wrong, 1)
+	require.Equal(t, store.Correctness, r.Wrong[0].Outcome)
+	for i, us := range []float64{700, 900} {
+		require.Equal(t, us, r.Best[i].TimeUS)
+		require.Equal(t, bench.Measured, r.Best[i].Provenance)
+		require.True(t, r.Best[i].Verified)
+	}
+	for _, n := range d.ran {
+		require.Equal(t, warmUps+timings, n)
+	}
+
+	runs, err := o.Store.Runs()
+	require.NoError(t, err)
+	at := slices.IndexFunc(runs, func(r store.Run) bool { return r.Policy == timingPolicy })
+	require.GreaterOrEqual(t, at, 0)
+	require.Equal(t, "clocked", runs[at].Driver)
+	best, err := o.Store.Best(&runs[at], math.MaxInt)
+	require.NoError(t, err)
+	require.Len(t, best, 2)
+	require.Equal(t, r.Best[0].Config.String(), best[0].Config)
+	all, err := o.Store.Evaluations(runs[at].ID)
+	require.NoError(t, err)
+	require.Len(t, all, 3)
+}
+
+// unsplit is a product in one launch.
+type unsplit struct{ few }
+
+func (unsplit) Space(gpu *target.GPU) (*space.Bound, error) {
+	s := space.Space{
+		Params: []space.Param{
+			{Name: "BM", Values: []int{32, 64}}, {Name: "BN", Values: []int{64}}, {Name: "BK", Values: []int{32}},
+			{Name: "warps", Values: []int{4}}, {Name: "stages", Values: []int{2, 3}}, {Name: "group", Values: []int{1}}, {Name: "split", Values: []int{1}}, {Name: "cluster", Values: []int{1}},
+		},
+	}
+	return s.Bind(family.Env(gpu))
+}
