@@ -12,6 +12,7 @@ import (
 	"github.com/kgen-dev/kgen/codegen/atomicfile"
 	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/roofline"
+	"github.com/kgen-dev/kgen/roofline/measured"
 	"github.com/kgen-dev/kgen/roofline/plot"
 )
 
@@ -32,7 +33,10 @@ func (s *session) finish(ctx context.Context, found, top []finding) (*Result, er
 		return nil, err
 	}
 	if lib != nil {
-		r.Library, r.LibraryUS = lib, &lib.US
+		r.Library = lib
+		if lib.Match == measured.Exact {
+			r.LibraryUS = &lib.US
+		}
 	}
 	if !s.builder.compiles() {
 		r.Notes = append(r.Notes, "registers are not known: times are predicted with an estimate")

@@ -6,6 +6,7 @@ import (
 	"github.com/kgen-dev/kgen/kernels/attention"
 	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/kernels/gemm"
+	"github.com/kgen-dev/kgen/kernels/paged"
 	"github.com/kgen-dev/kgen/roofline/measured"
 )
 
@@ -13,10 +14,12 @@ import (
 type Library struct {
 	measured.Time
 	Provenance bench.Provenance `json:"provenance"`
+	Others     []measured.Time  `json:"others,omitempty"` // slower ones
 }
 
-// LibraryTime is what the fastest library in the measured tables takes for
-// exactly this problem; nil where the tables lack it.
+// LibraryTime is what the fastest library in the measured tables takes for this
+// problem, or for one between its neighbours there, which Match tells; nil where
+// the tables lack both.
 func LibraryTime(p family.Problem, g *target.GPU) (*Library, error) {
 	var times []measured.Time
 	var err error
@@ -32,9 +35,15 @@ func LibraryTime(p family.Problem, g *target.GPU) (*Library, error) {
 				Batch: p.Batch, NewTokens: p.Seq, PastTokens: p.SeqKV - p.Seq, Heads: p.Heads, KVHeads: p.KVHeads, HeadDim: p.HeadDim,
 			})
 		}
+	case *paged.Problem:
+		if p.Query == 1 && !p.Ragged {
+			times, err = measured.LookupAttention(measured.Decode, g.ID, p.Type, p.Type, measured.Attention{
+				Batch: p.Batch, NewTokens: 1, PastTokens: p.Context - 1, Heads: p.Heads, KVHeads: p.KVHeads, HeadDim: p.HeadDim, Window: p.Window,
+			})
+		}
 	}
 	if err != nil || len(times) == 0 {
 		return nil, err
 	}
-	return &Library{times[0], bench.Measured}, nil
+	return &Library{times[0], bench.Measured, times[1:]}, nil
 }

@@ -27,7 +27,7 @@ type Result struct {
 	// LibraryUS is what the fastest library in the measured tables takes for exactly
 	// this problem, in microseconds; null where the tables lack it.
 	LibraryUS *float64  `json:"library_us"`
-	Library   *Library  `json:"library"` // behind LibraryUS: whose, and that it was measured
+	Library   *Library  `json:"library"` // whose, and that it was measured; without LibraryUS it is interpolated
 	Artifacts Artifacts `json:"artifacts"`
 
 	Removed   space.Counts `json:"-"` // which constraint removed how many

@@ -61,12 +61,30 @@ type Time struct {
 	US        float64 `json:"us"` // microseconds
 	Framework string  `json:"framework"`
 	Version   string  `json:"version"`
-	Type      string  `json:"type"`           // the row's: "float16" or "fp8"
-	Note      string  `json:"note,omitempty"` // where the row's type is not the one asked for
+	Type      string  `json:"type"`              // the row's: "float16" or "fp8"
+	Note      string  `json:"note,omitempty"`    // where the row's type is not the one asked for
+	Match     Match   `json:"match"`             // whether the tables have the problem itself
+	Between   string  `json:"between,omitempty"` // the sizes that an interpolated time lies between
 }
 
+// Match says how a time was found in the tables.
+type Match string
+
+// A time is that of the problem itself, or between those of its neighbours.
+const (
+	Exact        Match = "exact"
+	Interpolated Match = "interpolated"
+)
+
 func (t Time) String() string {
-	s := fmt.Sprintf("%.0f us (%s %s, %s", t.US, t.Framework, t.Version, t.Type)
+	s := fmt.Sprintf("%.0f us", t.US)
+	if t.US >= 1000 {
+		s = fmt.Sprintf("%.2f ms", t.US/1e3)
+	}
+	s += fmt.Sprintf(" (%s %s, %s, %s", t.Framework, t.Version, t.Type, t.Match)
+	if t.Between != "" {
+		s += " between " + t.Between
+	}
 	if t.Note != "" {
 		s += "; " + t.Note
 	}
@@ -93,19 +111,20 @@ func rowType(typ string) (row, note string, ok bool) {
 }
 
 // LookupGEMM returns the times for C = A * B with M x K and K x N operands of a
-// type ("f16", "bf16", "e4m3"), fastest first; none if the tables lack the GPU
-// (its id in codegen/target), the type or the shape.
+// type ("f16", "bf16", "e4m3"), one of each library, fastest first: that of the
+// shape itself, else between its neighbours in the tables; none if the tables
+// lack the GPU (its id in codegen/target), the type or neighbours.
 func LookupGEMM(gpu, typ string, m, n, k int) ([]Time, error) {
 	row, note, ok := rowType(typ)
 	if !ok || min(m, n, k) < 1 { // the tables hold rows of size 0, which say nothing
 		return nil, nil
 	}
-	return find(GEMM, gpu, note, row, []string{row}, m, n, k)
+	return find(&Sample{Op: GEMM, Type: row, M: m, N: n, K: k}, gpu, note)
 }
 
 // LookupAttention returns the times for a Prefill or Decode problem whose
-// queries and cache have these types, fastest first; none if the tables lack
-// the GPU, the types or the shape.
+// queries and cache have these types, as LookupGEMM does; the batch and the
+// numbers of tokens may lie between those of the tables.
 func LookupAttention(op Op, gpu, typ, kvType string, p Attention) ([]Time, error) {
 	if op != Prefill && op != Decode {
 		return nil, fmt.Errorf("operation %q: want prefill or decode", op)
@@ -115,20 +134,18 @@ func LookupAttention(op Op, gpu, typ, kvType string, p Attention) ([]Time, error
 	if !ok || !okKV || min(p.Batch, p.NewTokens, p.Heads, p.KVHeads, p.HeadDim) < 1 {
 		return nil, nil
 	}
-	return find(op, gpu, note, row, []string{row, kv}, p.Batch, p.NewTokens, p.PastTokens, p.Heads, p.KVHeads, p.HeadDim, p.Window)
+	return find(&Sample{Op: op, Type: row, KVType: kv, Attention: p}, gpu, note)
 }
 
-func find(op Op, gpu, note, typ string, types []string, sizes ...int) ([]Time, error) {
-	fields := append([]string(nil), types...)
-	for _, n := range sizes {
-		fields = append(fields, strconv.Itoa(n))
-	}
-	prefix := []byte(strings.Join(fields, ",") + ",")
+// find looks a problem up in the table of each library.
+func find(want *Sample, gpu, note string) ([]Time, error) {
+	prefix := want.key()
 	var out []Time
 	for _, t := range tables {
-		if t.op != op || t.gpu != gpu {
+		if t.op != want.Op || t.gpu != gpu {
 			continue
 		}
+		found := Time{Framework: t.framework, Version: t.version, Type: want.Type, Note: note, Match: Exact}
 		err := t.lines(func(line []byte) error {
 			if !bytes.HasPrefix(line, prefix) {
 				return nil
@@ -137,15 +154,36 @@ func find(op Op, gpu, note, typ string, types []string, sizes ...int) ([]Time, e
 			if err != nil || !(ms > 0) {
 				return fmt.Errorf("latency %q: want milliseconds above 0", line[len(prefix):])
 			}
-			out = append(out, Time{ms * 1e3, t.framework, t.version, typ, note})
+			found.US = ms * 1e3
 			return nil
 		})
+		if err == nil && found.US == 0 {
+			found.Match = Interpolated
+			found.US, found.Between, err = t.between(want)
+		}
 		if err != nil {
 			return nil, err
+		}
+		if found.US > 0 {
+			out = append(out, found)
 		}
 	}
 	sort.SliceStable(out, func(i, j int) bool { return out[i].US < out[j].US })
 	return out, nil
+}
+
+// key is how the problem's line begins.
+func (s *Sample) key() []byte {
+	fields := []string{s.Type}
+	sizes := []int{s.M, s.N, s.K}
+	if s.Op != GEMM {
+		fields = append(fields, s.KVType)
+		sizes = []int{s.Batch, s.NewTokens, s.PastTokens, s.Heads, s.KVHeads, s.HeadDim, s.Window}
+	}
+	for _, n := range sizes {
+		fields = append(fields, strconv.Itoa(n))
+	}
+	return []byte(strings.Join(fields, ",") + ",")
 }
 
 // lines calls f for every row below the heading.

@@ -52,7 +52,7 @@ func TestGEMM(t *testing.T) {
 	require.NoError(t, err)
 	// 800 TFLOP/s, as the origin's notes say.
 	require.InEpsilon(t, 800, 2*8192.*8192*8192/times[0].US/1e6, 0.005)
-	require.Contains(t, times[0].String(), "vLLM 0.14.0, float16; a bf16 problem")
+	require.Contains(t, times[0].String(), "ms (vLLM 0.14.0, float16, exact; a bf16 problem")
 }
 
 func TestDecode(t *testing.T) {
@@ -62,11 +62,96 @@ func TestDecode(t *testing.T) {
 	require.InDelta(t, 10.752, times[0].US, 0.01)
 }
 
+// A time between neighbours lies between theirs, and on them is theirs.
+func TestBetween(t *testing.T) {
+	at := func(m, n, k int) Time {
+		times, err := LookupGEMM(h100, "f16", m, n, k)
+		require.NoError(t, err)
+		require.Len(t, times, 2)
+		for _, x := range times {
+			if x.Framework == "vLLM" {
+				return x
+			}
+		}
+		t.Fatal("no vLLM")
+		return Time{}
+	}
+	low, middle, high := at(4096, 4096, 4096), at(5000, 4096, 4096), at(8192, 4096, 4096)
+	require.Equal(t, Exact, low.Match)
+	require.Equal(t, Interpolated, middle.Match)
+	require.Contains(t, middle.String(), "interpolated between m=4096 and ")
+	require.True(t, low.US < middle.US && middle.US < high.US, "%v %v %v", low, middle, high)
+	require.InEpsilon(t, low.US*5000/4096, middle.US, 0.15, "nearly the neighbours' rate")
+	odd := at(5000, 4100, 4100)
+	require.Contains(t, odd.Between, "n=4096 and ")
+	require.InEpsilon(t, middle.US*4100/4096*4100/4096, odd.US, 0.02)
+
+	p := standard
+	p.NewTokens = 5000
+	times, err := LookupAttention(Prefill, h100, "bf16", "bf16", p)
+	require.NoError(t, err)
+	require.NotEmpty(t, times)
+	require.Equal(t, Interpolated, times[0].Match)
+	require.Greater(t, times[0].US, 1127.0)
+}
+
+// The tables' traps: impossible points are found by rule, sizes of 0 left out,
+// the best of all shapes is what the tables' origin says.
+func TestCloud(t *testing.T) {
+	best, err := Best(GEMM, h100, "float16")
+	require.NoError(t, err)
+	require.InDelta(t, 937, best.TFLOPS, 0.5)
+	require.InDelta(t, 3096, best.GBs, 1)
+	require.Zero(t, best.Impossible)
+	best, err = Best(Decode, a100, "float16")
+	require.NoError(t, err)
+	require.Positive(t, best.Impossible)
+	require.Less(t, best.GBs, best.Ceilings.HBM.Value)
+	_, err = Best(Decode, h100, "fp8")
+	require.ErrorContains(t, err, "no decode of type fp8 on h100-sxm5-80: the tables hold a100-sxm4-80 float16, h100-sxm5-80 float16")
+	_, err = Best(GEMM, a100, "fp8")
+	require.ErrorContains(t, err, `no tensor cores for type "fp8"`)
+}
+
+func TestDoubts(t *testing.T) {
+	g, err := target.Lookup(h100)
+	require.NoError(t, err)
+	c, err := CeilingsOf(g, "float16")
+	require.NoError(t, err)
+	s := Sample{Op: GEMM, Type: "float16", M: 8192, N: 8192, K: 8192}
+	least := s.FLOPs() / c.Peak.TFLOPS / 1e6
+	for us, want := range map[float64]Doubt{least * 1.01: "", least * 0.95: Boosted, least * 0.9: Impossible} {
+		s.US = us
+		require.Equal(t, want, c.Doubt(&s))
+	}
+	s = Sample{Op: GEMM, Type: "float16", M: 1, N: 4096, K: 4096}
+	s.US = s.Bytes() / c.HBM.Value / 1e3 / 2
+	require.Equal(t, Cached, c.Doubt(&s))
+	s.N = 1 << 20
+	s.US = s.Bytes() / c.HBM.Value / 1e3 / 2
+	require.Equal(t, Impossible, c.Doubt(&s))
+}
+
+func TestWorkOfSamples(t *testing.T) {
+	s := Sample{Op: Prefill, Type: "float16", KVType: "float16", Attention: standard}
+	require.Equal(t, 2*4*32*4096.0*4096*128, s.FLOPs())
+	require.Equal(t, 2*4*4096.0*128*(2*32+2*8), s.Bytes())
+	s.Window = 4096
+	require.Equal(t, 2*4*32*4096.0*4096*128, s.FLOPs(), "a window of all")
+	s.Window = 128
+	require.Equal(t, 4*4*32*128*(128*128/2+3968*128.0), s.FLOPs())
+	s = Sample{Op: Decode, Type: "float16", KVType: "fp8", Attention: Attention{Batch: 2, NewTokens: 1, PastTokens: 99, Heads: 8, KVHeads: 4, HeadDim: 64}}
+	require.Equal(t, 4*2*8*64*100.0, s.FLOPs())
+	require.Equal(t, 2*64*(2*2*8+2*100*4.0), s.Bytes())
+	s.Window = 10
+	require.Equal(t, 4*2*8*64*10.0, s.FLOPs())
+}
+
 func TestNothingKnown(t *testing.T) {
 	for _, f := range []func() ([]Time, error){
 		func() ([]Time, error) { return LookupGEMM("h200-sxm-141", "f16", 4096, 4096, 4096) },
 		func() ([]Time, error) { return LookupGEMM(h100, "f32", 4096, 4096, 4096) },
-		func() ([]Time, error) { return LookupGEMM(h100, "f16", 4099, 4096, 4096) },
+		func() ([]Time, error) { return LookupGEMM(h100, "f16", 1<<30, 4096, 4096) },
 		func() ([]Time, error) { return LookupGEMM(h100, "f16", 0, 12288, 1024) },
 		func() ([]Time, error) { return LookupAttention(Prefill, h100, "f16", "f32", standard) },
 		func() ([]Time, error) {

@@ -168,8 +168,12 @@ func (d *drawing) ceilings() {
 	for _, s := range d.figure.Slopes {
 		a, b := d.at(d.x.min(), d.figure.rate(s, d.x.min())), d.at(d.figure.ridge(s, peak), peak)
 		c := d.at(d.x.max(), d.figure.rate(s, d.x.max()))
+		st := strong
+		if s.Second {
+			st.Dash, st.Width = "7 4", 1.3
+		}
 		g.line(faint, b, c)
-		g.line(strong, a, b)
+		g.line(st, a, b)
 		d.space.takeLine(a, c)
 	}
 	for _, r := range d.figure.Roofs {
@@ -247,13 +251,17 @@ func (d *drawing) slopeLabel(s Slope) (Text, bool) {
 	return Text{}, false
 }
 
+// roofLabel sets the text above its line or below, clear of everything, else
+// across lines and clouds, which are where roofs lie close together.
 func (d *drawing) roofLabel(r Roof) (Text, bool) {
 	y := d.y.at(r.TFLOPS)
-	for _, lift := range []float64{6, -(fontSize + 2)} {
-		for x := d.inside.x1 - 6; x > d.inside.x0; x -= 10 {
-			t := Text{At: Point{x, y - lift}, Anchor: End, Size: fontSize, Fill: ink, Text: r.Label}
-			if d.space.place(&t, d.inside, lines|solid) {
-				return t, true
+	for _, clear := range []layer{lines | solid, solid} {
+		for _, lift := range []float64{6, -(fontSize + 2)} {
+			for x := d.inside.x1 - 6; x > d.inside.x0; x -= 10 {
+				t := Text{At: Point{x, y - lift}, Anchor: End, Size: fontSize, Fill: ink, Text: r.Label}
+				if d.space.place(&t, d.inside, clear) {
+					return t, true
+				}
 			}
 		}
 	}

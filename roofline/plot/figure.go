@@ -50,8 +50,9 @@ func (f *Figure) axes() Axes {
 
 // Slope is a memory level's bandwidth: the line rate = intensity x bandwidth.
 type Slope struct {
-	Label string
-	GBs   float64
+	Label  string
+	GBs    float64
+	Second bool // not the hardware's bandwidth but what was reached: dashed
 }
 
 // Roof is a compute peak, a level line.

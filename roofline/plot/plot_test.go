@@ -90,7 +90,7 @@ func TestHierarchicalGPP(t *testing.T) {
 	f := &Figure{
 		Title:    "GPP on V100, six versions",
 		Subtitle: "measured by NERSC; roofs by ERT",
-		Slopes:   []Slope{{"L1 14336 GB/s", 14336}, {"L2 2997 GB/s (measured)", 2996.77}, {"HBM 829 GB/s (measured)", 828.758}},
+		Slopes:   []Slope{{"L1 14336 GB/s", 14336, false}, {"L2 2997 GB/s (measured)", 2996.77, false}, {"HBM 829 GB/s (measured)", 828.758, false}},
 		Roofs:    []Roof{{"FMA 7.07 TFLOP/s", 7.06886, false}, {"no FMA 3.54 TFLOP/s", 3.53579, true}},
 	}
 	for i, row := range [][4]float64{
@@ -113,7 +113,7 @@ func TestTrajectoryAndOffFrame(t *testing.T) {
 	f := &Figure{
 		Title:    "A sweep of sizes <with> \"awkward\" & long names that do not end where one might wish them to end at all",
 		Subtitle: "made up",
-		Slopes:   []Slope{{"HBM 2039 GB/s", 2039}},
+		Slopes:   []Slope{{"HBM 2039 GB/s", 2039, false}},
 		Roofs:    []Roof{{"bf16 312 TFLOP/s (dense, 1410 MHz)", 312, false}},
 		Series:   []Series{{Name: "sweep", From: bench.Measured, Joined: true}},
 	}
@@ -196,7 +196,7 @@ func randomFigure(t *rapid.T) *Figure {
 	positive := rapid.Custom(func(t *rapid.T) float64 { return math.Pow(10, rapid.Float64Range(-6, 9).Draw(t, "decade")) })
 	f := &Figure{
 		Title:  rapid.String().Draw(t, "title"),
-		Slopes: []Slope{{"HBM", positive.Draw(t, "hbm")}, {"L2 of some length", positive.Draw(t, "l2")}},
+		Slopes: []Slope{{"HBM", positive.Draw(t, "hbm"), false}, {"L2 of some length", positive.Draw(t, "l2"), false}},
 		Roofs:  []Roof{{"one roof", positive.Draw(t, "roof"), false}, {"another", positive.Draw(t, "second"), true}},
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "series") {
@@ -238,7 +238,7 @@ func TestSVGIsWellFormed(t *testing.T) {
 
 func TestBadFigures(t *testing.T) {
 	good := func() *Figure {
-		return &Figure{Slopes: []Slope{{"HBM", 1000}}, Roofs: []Roof{{"peak", 10, false}}, Series: []Series{{Name: "s", Dots: []Dot{{Label: "k", TFLOPS: 1, At: []roofline.Intensity{{Level: roofline.HBM, Value: 1}}}}}}}
+		return &Figure{Slopes: []Slope{{"HBM", 1000, false}}, Roofs: []Roof{{"peak", 10, false}}, Series: []Series{{Name: "s", Dots: []Dot{{Label: "k", TFLOPS: 1, At: []roofline.Intensity{{Level: roofline.HBM, Value: 1}}}}}}}
 	}
 	for want, breakIt := range map[string]func(*Figure){
 		"one bandwidth":            func(f *Figure) { f.Slopes = nil },

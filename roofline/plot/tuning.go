@@ -93,7 +93,7 @@ func Device(title string, a *roofline.Assessment) (*Figure, error) {
 
 // MemorySlope is a level's bandwidth, named with what the figure rests on.
 func MemorySlope(level roofline.Unit, bandwidth target.Figure) Slope {
-	return Slope{fmt.Sprintf("%s %.0f GB/s (%s)", level, bandwidth.Value, bandwidth.Basis), bandwidth.Value}
+	return Slope{Label: fmt.Sprintf("%s %.0f GB/s (%s)", level, bandwidth.Value, bandwidth.Basis), GBs: bandwidth.Value}
 }
 
 // PeakRoof is a peak, named with its clock.

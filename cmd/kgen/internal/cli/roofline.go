@@ -12,6 +12,7 @@ import (
 	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/roofline"
+	"github.com/kgen-dev/kgen/roofline/measured"
 	"github.com/kgen-dev/kgen/roofline/plot"
 	"github.com/kgen-dev/kgen/tune"
 )
@@ -62,7 +63,7 @@ and what a library reached where the measured tables have the problem.`,
 			return a.roofline(j, file)
 		},
 	})
-	c.AddCommand(a.reproduceCommand())
+	c.AddCommand(a.libraryCommand(), a.reproduceCommand())
 	return c
 }
 
@@ -147,5 +148,7 @@ func (a *app) printLibrary(t *tune.Library) {
 		fmt.Fprintln(a.out, "library   no measurement of this problem on this GPU is in the tables")
 		return
 	}
-	fmt.Fprintf(a.out, "library   %s, %s\n", t.Time, t.Provenance)
+	for _, time := range append([]measured.Time{t.Time}, t.Others...) {
+		fmt.Fprintf(a.out, "library   %s, %s\n", time, t.Provenance)
+	}
 }
