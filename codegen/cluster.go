@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -29,6 +30,9 @@ type cluster struct {
 // rows.
 type part struct{ rows, atoms int } // of a part
 
+// errNoCopies is of a kernel without warps of their own for the copies.
+var errNoCopies = errors.New("no warps of their own copy ahead")
+
 // clusterOf decides what the blocks of a cluster copy for each other. The error says why
 // they work alone although the kernel asks for clusters.
 func clusterOf(k *ir.Kernel) (cluster, error) {
@@ -44,7 +48,7 @@ func clusterOf(k *ir.Kernel) (cluster, error) {
 		}
 	}
 	if roles == nil {
-		return c, nil // staging says why no warps of their own copy
+		return c, errNoCopies
 	}
 	varies := varying(k, k.Space[0].Var)
 	found := cluster{blocks: n, parts: map[*ir.Op]part{}, rings: map[*ir.Value]bool{}}

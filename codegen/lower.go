@@ -56,7 +56,7 @@ func lower(k *ir.Kernel, m *machine) (*simt.Kernel, []Param, error) {
 		return nil, nil, fmt.Errorf("kernel %s: %w", k.Name, err)
 	}
 	var alone error
-	if l.cluster, alone = clusterOf(k); alone != nil && m.wgmma {
+	if l.cluster, alone = clusterOf(k); alone != nil && m.wgmma && (alone != errNoCopies || len(m.notes) == 0) { // else staging has said why
 		m.notes = append(m.notes, fmt.Sprintf("clusters of %d blocks are left out: %v", k.Hints.Cluster, alone))
 	}
 	s.Cluster = l.cluster.blocks

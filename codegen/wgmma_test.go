@@ -45,22 +45,29 @@ var warpgroupSamples = []struct {
 func warpgroupSample(t *testing.T, i int) *sample {
 	t.Helper()
 	w := warpgroupSamples[i]
+	return hopperSample(t, w.family, w.flags, w.settings, uint64(i))
+}
+
+// hopperSample makes a sample for Hopper of a problem and what its configuration has other
+// than the default.
+func hopperSample(t *testing.T, name string, flags map[string]string, settings []string, seed uint64) *sample {
+	t.Helper()
 	gpu, err := target.Lookup("h100")
 	require.NoError(t, err)
-	f, err := kernels.Family(w.family)
+	f, err := kernels.Family(name)
 	require.NoError(t, err)
 	s := &sample{f: f, gpu: gpu}
-	s.p, err = f.Problem(w.flags, gpu)
+	s.p, err = f.Problem(flags, gpu)
 	require.NoError(t, err)
 	b, err := s.p.Space(gpu)
 	require.NoError(t, err)
 	s.c, err = s.p.Default(gpu)
 	require.NoError(t, err)
-	s.c, err = b.Space().Override(s.c, w.settings)
+	s.c, err = b.Space().Override(s.c, settings)
 	require.NoError(t, err)
 	s.prog, err = s.p.Program(s.c)
 	require.NoError(t, err)
-	s.data, err = family.NewData(s.p.Args(), uint64(i))
+	s.data, err = family.NewData(s.p.Args(), seed)
 	require.NoError(t, err)
 	return s
 }
@@ -110,6 +117,36 @@ func TestRandomWarpgroups(t *testing.T) {
 				t.Fatal("no configuration lowers to products of warpgroups")
 			})
 		}
+	}
+}
+
+// TestRandomClusters does the same with products whose blocks copy for each other.
+func TestRandomClusters(t *testing.T) {
+	cc := nvrtctest.Compiler(t)
+	for seed := range samples(2) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, 91))
+			pick := func(words ...string) string { return words[r.IntN(len(words))] }
+			size := func(most int) string { return fmt.Sprint(8 * (1 + r.IntN(most/8))) }
+			blocks := 2 << r.IntN(2)
+			flags := map[string]string{
+				"m": size(640), "n": size(400), "k": size(300), "dtype": pick("bf16", "f16"), "layout": pick("nn", "nt", "tn", "tt"),
+				"act": pick("none", "relu", "gelu"), "bias": pick("true", "false"), "out": pick("same", "f32"), "residual": pick("true", "false"),
+			}
+			warps := pick("4", "8")
+			settings := []string{
+				"BM=" + map[string]string{"4": "64", "8": "128"}[warps], "warps=" + warps, "BN=" + pick("64", "96", "128"), "BK=" + pick("32", "64"),
+				"stages=" + pick("1", "2", "3"), "group=" + pick("1", "4", "8"), "split=" + pick("1", "2"), fmt.Sprintf("cluster=%d", blocks),
+			}
+			s := hopperSample(t, "gemm", flags, settings, seed)
+			c, err := codegen.Compile(s.prog, s.gpu, codegen.Options{Verify: true})
+			require.NoError(t, err, s.String())
+			if len(c.Kernels[0].Notes) == 0 { // else nothing can be divided
+				require.Equal(t, blocks, c.Kernels[0].Cluster, s.String())
+			}
+			s.fourWays(t, cc, c, seed)
+		})
 	}
 }
 

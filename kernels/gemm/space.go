@@ -43,7 +43,7 @@ func (p *Problem) space() *space.Space {
 			{Name: "raster", Expr: "group == 1 || ceildiv(M, BM) > group", Doc: "groups only where there are several"},
 			{Name: "split", Expr: "split == 1 || ceildiv(K, BK) >= split && ceildiv(M, BM)*ceildiv(N, BN)*split <= 2*sm_count", Doc: "K is cut only to fill idle SMs"},
 			{Name: "cluster", Expr: "cluster == 1 || sm == 90 && elem == 2 && group % cluster == 0 && BM % (16*warps) == 0 && BN >= 64 && ceildiv(M, BM) > 1", Doc: "clusters only where warpgroups multiply, and walk columns together"},
-			{Name: "portable", Expr: "portable == 0 || sm == 90 && elem == 2 && cluster == 1 && split == 1 && group == 8 && BM % (16*warps) == 0 && BK*elem <= 128 && BM*BN >= 64*128", Doc: "portable only where there is another way"},
+			{Name: "portable", Expr: "portable == 0 || sm == 90 && elem == 2 && cluster == 1 && split == 1 && group == 8 && BM % (16*warps) == 0 && BK*elem <= 128 && BM*BN >= 64*128 && stages <= 4", Doc: "portable only where there is another way"},
 			{Name: "pipeline", Expr: "sm >= 80 || stages <= 2", Doc: "before 8.0 a stage is prefetched through registers"},
 			{Name: "grid", Expr: "ceildiv(M, BM)*ceildiv(N, BN)*split <= 2147483647", Doc: "blocks of one launch"},
 		},
