@@ -161,6 +161,8 @@ type Launch struct {
 
 	// Blocks limits the run to these blocks of the grid; nil runs all.
 	Blocks [][3]uint32
+
+	Lines bool // count by line too
 }
 
 // Arg is an argument's bytes, little-endian, as long as its parameter.
@@ -191,6 +193,7 @@ func F64(v float64) Arg { return U64(math.Float64bits(v)) }
 type Report struct {
 	Faults   []Fault
 	Counters Counters      // of a device that counts
+	Lines    []LineCount   // in the order of the PTX, where asked for
 	Time     time.Duration // from the launch's start to its end, of a device that measures
 	Printed  string        // what the kernel printed
 }

@@ -22,6 +22,8 @@ type RunOptions struct {
 	// Dump is a folder for the buffers' contents after the last launch, as
 	// .npy files; "" is none.
 	Dump string
+
+	Lines bool // count by line too
 }
 
 // Result is what running a case gave. Its JSON is what `kgen run --json`
@@ -35,6 +37,7 @@ type Result struct {
 	MissingFault FaultClass     `json:"missing_fault,omitempty"` // that the case names and no one reported
 	Counters     *Counters      `json:"counters"`                // over all launches; null of a device that measures
 	TimeUS       float64        `json:"time_us,omitempty"`       // of all launches, of a device that measures
+	Lines        []LineCount    `json:"lines,omitempty"`         // the same by line, where asked for
 	Provenance   Provenance     `json:"provenance"`              // of the counters, or of the time
 	Printed      string         `json:"printed,omitempty"`
 	Failure      *KernelError   `json:"failure,omitempty"` // why the kernel ended the last launch itself; then no buffer is compared
@@ -187,13 +190,14 @@ func (r *caseRun) launch() error {
 		}
 		report, err := r.dev.Launch(r.ctx, r.module, l.Kernel, Launch{
 			Grid: l.Grid, Block: l.Block, Cluster: l.Cluster, SharedBytes: l.SharedBytes,
-			Args: args, Blocks: r.opt.Blocks,
+			Args: args, Blocks: r.opt.Blocks, Lines: r.opt.Lines,
 		})
 		if err != nil && !errors.As(err, &r.result.Failure) {
 			return err // which names the kernel
 		}
 		r.result.Faults = append(r.result.Faults, report.Faults...)
 		r.counters.Add(&report.Counters)
+		r.result.Lines = SumLines(append(r.result.Lines, report.Lines...))
 		r.result.TimeUS += float64(report.Time) / float64(time.Microsecond)
 		r.result.Printed += report.Printed
 		if r.result.Failure != nil {

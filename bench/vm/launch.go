@@ -34,6 +34,7 @@ type launch struct {
 	ctas     int  // blocks of a cluster
 	explicit bool // the launch or the kernel says how large clusters are
 
+	lines       bool // to count by line
 	threads     int
 	sharedSize  int64
 	dynamicSize int64
@@ -130,6 +131,7 @@ func (d *Device) Launch(ctx context.Context, m *bench.Module, name string, spec 
 func (l *launch) prepare(spec bench.Launch) error {
 	limits := l.mod.gpu.Limits()
 	l.grid, l.block = ones(spec.Grid), ones(spec.Block)
+	l.lines = spec.Lines
 	for i, most := range [3]uint32{1<<31 - 1, 65535, 65535} {
 		if l.grid[i] > most {
 			return fmt.Errorf("grid %v: want at most %d in dimension %d", l.grid, most, i)
@@ -256,7 +258,11 @@ func (l *launch) run(ctx context.Context) (*bench.Report, error) {
 	c := l.counters.result()
 	c.L2 = l.l2.traffic()
 	c.Global.UniqueRead, c.Global.UniqueWritten = l.dev.mem.takeTouched()
-	return &bench.Report{Faults: l.faults.list, Counters: c, Printed: l.printed}, l.err
+	report := &bench.Report{Faults: byLine(l.faults.list), Counters: c, Printed: l.printed}
+	if l.lines {
+		report.Lines = l.counters.lines(l.kern)
+	}
+	return report, l.err
 }
 
 // maxBlockBytes is about how much memory all the blocks that run may take.

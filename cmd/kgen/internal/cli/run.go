@@ -27,11 +27,15 @@ type runFlags struct {
 }
 
 // extentFlags say how much of a launch to run, and what to keep.
-type extentFlags struct{ blocks, dump string }
+type extentFlags struct {
+	blocks, dump string
+	lines        bool
+}
 
 func (f *extentFlags) declare(c *cobra.Command) {
 	c.Flags().StringVar(&f.blocks, "blocks", "", "`LIST` of blocks of the grid to run, each x, x:y or x:y:z; without it all")
 	c.Flags().StringVar(&f.dump, "dump", "", "`DIR` for the buffers after the last launch, as .npy files")
+	c.Flags().BoolVar(&f.lines, "lines", false, "count by line of the source, or of the PTX where that does not say, too")
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -104,7 +108,7 @@ func (a *app) runOn(ctx context.Context, open func() (bench.Device, error), e *e
 	if err != nil {
 		return err
 	}
-	res, err := bench.RunCase(ctx, dev, c, bench.RunOptions{Blocks: blocks, Dump: e.dump})
+	res, err := bench.RunCase(ctx, dev, c, bench.RunOptions{Blocks: blocks, Dump: e.dump, Lines: e.lines})
 	if err != nil {
 		return runError(c.File, err)
 	}
@@ -243,7 +247,29 @@ func (a *app) printRun(r *bench.Result) error {
 		fmt.Fprintf(a.out, "\n%s\n  time  %.1f us of all launches\n", r.Provenance, r.TimeUS)
 		return nil
 	}
-	return a.printCounters(r.Provenance, r.Counters)
+	if err := a.printCounters(r.Provenance, r.Counters); err != nil {
+		return err
+	}
+	return a.printLines(r.Lines)
+}
+
+// printLines shows counts by line, if any were made.
+func (a *app) printLines(lines []bench.LineCount) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "\nLINE\tINSTRUCTIONS\tACTIVE\tGLOBAL BYTES\tSECTORS EACH\tSHARED WAVEFRONTS\tCONFLICTS\tLOCAL BYTES")
+	for i := range lines {
+		l := &lines[i]
+		name := fmt.Sprintf("PTX %d", l.Line)
+		if l.Source != "" {
+			name = visible(filepath.Base(l.Source))
+		}
+		fmt.Fprintf(w, "%s\t%d\t%.1f %%\t%d\t%.4g\t%d\t%d\t%d\n", name, l.Instructions.Warp, 100*l.Efficiency(),
+			l.Global.Bytes, l.Global.PerRequest(), l.Shared.Wavefronts, l.Shared.Conflicts(), l.Local.Bytes)
+	}
+	return w.Flush()
 }
 
 func (a *app) printFaults(faults []bench.Fault) {
