@@ -13,6 +13,7 @@ type Counts struct {
 	Stores  int64 // bytes written to global memory
 	Sectors int64 // 32-byte sectors of global memory touched
 	Bars    int64 // barriers waited at, by warps
+	Fills   int64 // of buffers, by copies of tensor maps
 	// Unknown counts decisions that no launch value determines: a guard that
 	// differs between lanes is taken to hold, a branch takes both sides, a loop
 	// runs Env.Rounds times.
@@ -77,6 +78,7 @@ func (c *Counts) add(d *Counts, n int64) {
 	c.Stores += n * d.Stores
 	c.Sectors += n * d.Sectors
 	c.Bars += n * d.Bars
+	c.Fills += n * d.Fills
 	c.Unknown += n * d.Unknown
 }
 
@@ -93,6 +95,7 @@ func (c *Counts) instr(in *Instr) {
 		c.Wgmma[s.Form] += int64(s.N / WgmmaN)
 		c.Waves += int64(in.OperandWaves())
 	case OpMbarExpect: // the bytes of the copies that follow
+		c.Fills++
 		c.Loads += in.Imm
 		c.Sectors += in.Imm / 32
 		c.Waves += in.Imm / 128

@@ -7,6 +7,7 @@ type amounts struct {
 	issue, fma, alu, mufu float64 // warp instructions
 	wavefronts            float64
 	bars                  float64 // waited at, by warps
+	fills                 float64 // of buffers, by tensor maps
 	loads                 float64 // bytes
 	mma                   [simt.NumMmas]float64
 	wgmma                 [simt.NumWgmmas]float64 // pieces
@@ -20,6 +21,7 @@ func amountsOf(c *simt.Counts) amounts {
 		mufu:       float64(c.Pipe[simt.PipeMUFU]),
 		wavefronts: float64(c.Waves),
 		bars:       float64(c.Bars),
+		fills:      float64(c.Fills),
 		loads:      float64(c.Loads),
 	}
 	for m, n := range c.Mma {
@@ -36,7 +38,7 @@ func (a *amounts) mix(b *amounts, t float64) amounts {
 	line := func(x, y float64) float64 { return x + t*(y-x) }
 	m := amounts{
 		issue: line(a.issue, b.issue), fma: line(a.fma, b.fma), alu: line(a.alu, b.alu), mufu: line(a.mufu, b.mufu),
-		wavefronts: line(a.wavefronts, b.wavefronts), bars: line(a.bars, b.bars), loads: line(a.loads, b.loads),
+		wavefronts: line(a.wavefronts, b.wavefronts), bars: line(a.bars, b.bars), fills: line(a.fills, b.fills), loads: line(a.loads, b.loads),
 	}
 	for i := range m.mma {
 		m.mma[i] = line(a.mma[i], b.mma[i])

@@ -7,8 +7,9 @@ import (
 // kernel is a thread program made ready to be walked.
 type kernel struct {
 	*simt.Kernel
-	roles bool                                // its last warpgroup may do something else than the others
-	ahead bool                                // products of one round of a loop are under way in the next
+	roles bool // its last warpgroup may do something else than the others
+	ahead bool // products of one round of a loop are under way in the next
+	ring  ring
 	need  []bool                              // by value: it decides an address, a mask or a branch
 	eval  []func(x, y, z int64) (int64, bool) // by value: how to compute it; nil: not known
 	brief map[*simt.Block][]*simt.Instr       // of each block, what decides and uses addresses and masks
@@ -28,7 +29,47 @@ func prepare(k *simt.Kernel) *kernel {
 		p.roles = p.roles || in.Op == simt.OpTensorLoad
 		p.ahead = p.ahead || in.Op == simt.OpFor && leavesUnderWay(in.Body)
 	})
+	p.ring = ringOf(k)
 	return p
+}
+
+// ring is the buffers that a role's copies by tensor maps go round.
+type ring struct {
+	groups int // of copies that are waited for together, in a round
+	depth  int // buffers of each; 0: there is none
+}
+
+// ringOf finds the ring by its mbarriers: each buffer of what a tensor map copies has one
+// with one arrival.
+func ringOf(k *simt.Kernel) ring {
+	full := 0
+	once, again := map[*simt.Value]bool{}, map[*simt.Value]bool{} // tensor maps outside and inside loops
+	var r ring
+	var walk func(b *simt.Block, inLoop bool)
+	walk = func(b *simt.Block, inLoop bool) {
+		if b == nil {
+			return
+		}
+		for _, in := range b.Instrs {
+			switch {
+			case in.Op == simt.OpMbarInit && in.Imm == 1:
+				full++
+			case in.Op == simt.OpMbarExpect && inLoop:
+				r.groups++
+			case in.Op == simt.OpTensorLoad && inLoop:
+				again[in.Args[1]] = true
+			case in.Op == simt.OpTensorLoad:
+				once[in.Args[1]] = true
+			}
+			walk(in.Body, inLoop || in.Op == simt.OpFor)
+			walk(in.Else, inLoop)
+		}
+	}
+	walk(k.Body, false)
+	if r.groups > 0 {
+		r.depth = (full - len(once)) / len(again)
+	}
+	return r
 }
 
 // leavesUnderWay tells whether the last products of a loop's body are not waited for in it.

@@ -10,6 +10,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen"
@@ -20,7 +21,7 @@ import (
 
 // Version changes whenever a prediction may: predictions of other versions are not
 // compared with this one's.
-const Version = "4"
+const Version = "5"
 
 // The model's constants. They were set once against kernel times that NVIDIA measured
 // (FlashAttention-2's forward pass on A100 and H100, matrix products on both), and are
@@ -210,7 +211,8 @@ func (l *launch) predict(g *target.GPU, r Resources, work *roofline.Work) (Step,
 		}
 	}
 	us := func(class int32, n int) float64 {
-		return units[class].together(float64(n)/sustained, l.latency(g, int(class)), l.kernel.overlap())
+		alone := max(l.latency(g, int(class)), l.refill(g, &l.classes[class], &units[class]))
+		return units[class].together(float64(n)/sustained, alone, l.kernel.overlap())
 	}
 	s.US = schedule(g.SMs, resident, blocks, memo(us, len(l.classes), resident))
 	if scale > 1 {
@@ -238,6 +240,22 @@ func (l *launch) latency(g *target.GPU, class int) float64 {
 		busiest = max(busiest, l.classes[i].issue)
 	}
 	return l.cycles / g.Clock() * l.classes[class].issue / busiest
+}
+
+// refill is how long a block of a class takes if it does nothing but wait for its ring of
+// buffers: each is held for a round, for two where the products of one are under way in
+// the next, and then comes back a memory latency later.
+func (l *launch) refill(g *target.GPU, c *class, u *unitTimes) float64 {
+	r := l.kernel.ring
+	if r.depth < 1 || !l.kernel.roles {
+		return 0
+	}
+	rounds := c.fills / float64(r.groups)
+	held := 1.0
+	if l.kernel.ahead {
+		held = 2
+	}
+	return (rounds*memoryLatency/g.Clock() + held*slices.Max(u[sharedUnit:])) / float64(r.depth)
 }
 
 // parts splits a time: chain is the blocks' own chains of dependences and even the whole

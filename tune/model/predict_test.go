@@ -359,3 +359,17 @@ func TestNoPredictionBeatsTheFormulas(t *testing.T) {
 		}
 	}
 }
+
+// A ring of buffers that is deeper waits less for memory, until the products bind.
+func TestDeeperRingsWaitLess(t *testing.T) {
+	gpu := lookup(t, "h100")
+	p := problem(t, "gemm", gpu, square(4096))
+	us := func(stages int) float64 {
+		c := space.Of("BM", 128, "BN", 256, "BK", 64, "warps", 8, "stages", stages, "group", 8, "split", 1, "cluster", 2, "portable", 0)
+		compiled, _ := compile(t, p, c, gpu)
+		require.Equal(t, ring{groups: 1, depth: stages}, prepare(compiled.Module.Kernels[0]).ring)
+		return predict(t, p, c, gpu, nil).US
+	}
+	require.Less(t, us(3), 0.95*us(2))
+	require.Less(t, us(4), us(3))
+}
