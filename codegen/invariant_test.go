@@ -1,6 +1,7 @@
 package codegen_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -52,6 +53,38 @@ func TestPagedIsBatchInvariant(t *testing.T) {
 		})
 		for _, out := range []string{"o", "lse"} {
 			require.Equal(t, alone[out].Bytes, many[out].Bytes[:len(alone[out].Bytes)], "%s, pieces of %d", out, chunk)
+		}
+	}
+}
+
+// TestLengthsThatAreNone gives paged kernels lengths below 0 and beyond the table, which a
+// launch cannot check: nothing outside is touched. A sequence of a negative length is
+// an empty one.
+func TestLengthsThatAreNone(t *testing.T) {
+	gpu, err := target.Lookup("a100")
+	require.NoError(t, err)
+	for _, tt := range []struct {
+		family string
+		config space.Config
+	}{
+		{"paged", space.Of("BM", 16, "BN", 32, "chunk", 0, "warps", 1, "stages", 2)},
+		{"paged", space.Of("BM", 16, "BN", 32, "chunk", 128, "warps", 1, "stages", 2)},
+		{"paged-append", space.Of("BM", 4, "warps", 1)},
+	} {
+		f, err := kernels.Family(tt.family)
+		require.NoError(t, err)
+		p, err := f.Problem(map[string]string{"batch": "3", "context": "300", "query": "2", "kv-heads": "8", "head-dim": "32"}, gpu)
+		require.NoError(t, err)
+		s := sampleOf(t, f, p, tt.config, gpu)
+		for b, n := range []int64{-7, 1000, 300} {
+			s.data["len"].SetInt(n, b)
+		}
+		outs := s.runPTX(t)
+		if tt.family == "paged" {
+			for i := range 2 * 32 {
+				require.True(t, math.IsInf(outs["lse"].Float(i), -1))
+				require.Zero(t, outs["o"].Float(i))
+			}
 		}
 	}
 }
