@@ -271,3 +271,25 @@ func widened(f format, v uint64) uint64 {
 	}
 	return single.round(f.exact(v), "rn")
 }
+
+// TestHalvesBetween converts every value between the two formats of 16 bits
+// without a rounding modifier, as Triton writes it: to the nearest.
+func TestHalvesBetween(t *testing.T) {
+	var in []byte
+	for v := range uint64(1 << 16) {
+		in = append(in, longs(v)...)
+	}
+	for _, c := range []struct {
+		op       string
+		from, to format
+	}{{"cvt.bf16.f16", half, brain}, {"cvt.f16.bf16", brain, half}} {
+		got := instruction{op: c.op, dst: 16, src: []int{16}}.run(t, in, 1<<16)
+		for v := range uint64(1 << 16) {
+			want := c.to.special(c.from.value(v))
+			if c.from.finite(v) && c.from.exact(v).Sign() != 0 {
+				want = c.to.round(c.from.exact(v), "rn")
+			}
+			require.Equal(t, want, got[v], "%s of %#x", c.op, v)
+		}
+	}
+}

@@ -35,7 +35,7 @@ func Resolve(m *Module) error {
 // first: till then its slot is unbound.
 type scope struct {
 	names  map[string]*Symbol
-	ranged bool // some name is a run of registers
+	runs  map[string]*Symbol // of registers or variables, %r<n>, by what comes before the number; nil is none
 }
 
 func newScope() scope { return scope{names: map[string]*Symbol{}} }
@@ -74,14 +74,19 @@ func (r *resolver) lookup(name string) (*Symbol, *scope) {
 		if d, ok := s.names[name]; ok {
 			return d, s
 		}
-		if !s.ranged {
+		if s.runs == nil {
 			continue
 		}
 		if n == -2 {
 			prefix, n = splitNumber(name)
 		}
-		if d := s.names[prefix]; d != nil && n >= 0 && isRun(d) {
+		if d := s.runs[prefix]; d != nil && n >= 0 {
 			return d, s
+		}
+	}
+	for i := len(r.scopes) - 1; i >= 0; i-- { // the run itself, for what is said about it
+		if d := r.scopes[i].runs[name]; d != nil {
+			return d, &r.scopes[i]
 		}
 	}
 	return nil, nil
@@ -96,18 +101,42 @@ func isRun(s *Symbol) bool {
 
 func (r *resolver) declare(pos Pos, name string, d any) {
 	s := &r.scopes[len(r.scopes)-1]
-	old, ok := s.names[name]
-	if !ok && s.ranged {
-		prefix, n := splitNumber(name)
-		old = s.names[prefix]
-		ok = old != nil && isRun(old) && n >= 0 && n < old.Decl.(*Variable).Range
-	}
-	if ok {
+	symbol := r.declared(name, d)
+	run := isRun(symbol)
+	if old := s.clash(name, symbol, run); old != nil {
 		r.errorf(pos, "%s: declared before%s", clip(name), placeOf(old))
 		return
 	}
-	s.names[name] = r.declared(name, d)
-	s.ranged = s.ranged || isRun(s.names[name])
+	switch {
+	case !run:
+		s.names[name] = symbol
+	case s.runs == nil:
+		s.runs = map[string]*Symbol{name: symbol}
+	default:
+		s.runs[name] = symbol
+	}
+}
+
+// clash is what a scope has already of a name, or of one of a run's names.
+func (s *scope) clash(name string, symbol *Symbol, run bool) *Symbol {
+	if !run {
+		prefix, n := splitNumber(name)
+		if old := s.runs[prefix]; old != nil && n >= 0 && n < old.Decl.(*Variable).Range {
+			return old
+		}
+		return s.names[name]
+	}
+	if old := s.runs[name]; old != nil {
+		return old
+	}
+	var first *Symbol
+	least := symbol.Decl.(*Variable).Range
+	for have, old := range s.names {
+		if prefix, n := splitNumber(have); prefix == name && n >= 0 && n < least {
+			first, least = old, n
+		}
+	}
+	return first
 }
 
 // declared is the symbol of a declaration.

@@ -110,8 +110,9 @@ var convertRows = []row{
 	{"cvt", "ftz@7.8/90? f32 bf16@7.1/80", "d a:t1", PipeALU, ""},
 	{"cvt", "rn|rz|rm|rp ftz? sat? f16 f32", "d^ a:t1^", PipeALU, "4.2/53"},
 	{"cvt", "rn|rz|rm|rp sat? f16 f64", "d^ a:t1^", PipeConvert, "4.2/53"},
-	{"cvt", "rn|rz|rm|rp f16 bf16@7.8/90", "d a:t1", PipeConvert, "4.2/53"},
-	{"cvt", "rn|rz|rm|rp bf16 f64|f16", "d a:t1", PipeConvert, "7.8/90"},
+	{"cvt", "rn|rz|rm|rp? f16 bf16@7.8/90", "d a:t1", PipeConvert, "4.2/53"}, // Triton writes these two without rounding, and ptxas takes it
+	{"cvt", "rn|rz|rm|rp? bf16 f16", "d a:t1", PipeConvert, "7.8/90"},
+	{"cvt", "rn|rz|rm|rp bf16 f64", "d a:t1", PipeConvert, "7.8/90"},
 	{"cvt", "rni|rzi|rmi|rpi? ftz? sat? f32 f32", "d^ a:t1^", PipeALU, ""},
 	{"cvt", "rni|rzi|rmi|rpi? sat? f64 f64", "d^ a:t1^", PipeFP64, ""},
 	{"cvt", "rni|rzi|rmi|rpi? sat? f16 f16", "d^ a:t1^", PipeALU, "4.2/53"},
