@@ -119,7 +119,7 @@ func newDecoder(k *kernel, fn *ptx.Function) *decoder {
 }
 
 func (d *decoder) block(b *ptx.Block) {
-	for _, s := range b.Stmts {
+	for _, s := range sinkMoves(b.Stmts) {
 		switch s := s.(type) {
 		case *ptx.Instruction:
 			d.instruction(s)

@@ -255,6 +255,12 @@ func (w *warp) reportUndefined(src *ptx.Instruction, lane int, from uint32, use 
 		f.Message = fmt.Sprintf("%s is used %s and was never written", o.name, use)
 		return
 	}
+	if o.space == ptx.SpaceReg {
+		f.Message = fmt.Sprintf("%s is used %s: %s at line %d writes it", o.name, use, opcode(o.src), o.src.Pos.Line)
+		s := w.b.site(o.warp, o.lane, o.src)
+		f.Other = &s
+		return
+	}
 	addr := o.addr
 	f.Address, f.Space = &addr, o.space.String()
 	f.Message = fmt.Sprintf("a value is used %s that %s at line %d read from %d bytes at %s address %#x, never written%s",

@@ -34,7 +34,7 @@ func Resolve(m *Module) error {
 // A scope binds names to symbols. A register's is bound when it is mentioned
 // first: till then its slot is unbound.
 type scope struct {
-	names  map[string]*Symbol
+	names map[string]*Symbol
 	runs  map[string]*Symbol // of registers or variables, %r<n>, by what comes before the number; nil is none
 }
 
