@@ -34,11 +34,11 @@ type ptxError struct {
 func (a *app) ptxCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ptx",
-		Short: "Format or check PTX, from whichever compiler",
+		Short: "Format, check or explain PTX, from whichever compiler",
 		Args:  a.subcommand,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.ptxFormatCommand(), a.ptxCheckCommand())
+	c.AddCommand(a.ptxFormatCommand(), a.ptxCheckCommand(), a.ptxExplainCommand())
 	return c
 }
 
