@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -56,7 +57,7 @@ func lower(k *ir.Kernel, m *machine) (*simt.Kernel, []Param, error) {
 		return nil, nil, fmt.Errorf("kernel %s: %w", k.Name, err)
 	}
 	var alone error
-	if l.cluster, alone = clusterOf(k); alone != nil && m.wgmma && (alone != errNoCopies || len(m.notes) == 0) { // else staging has said why
+	if l.cluster, alone = clusterOf(k); alone != nil && m.wgmma && (!errors.Is(alone, errNoCopies) || len(m.notes) == 0) { // else staging has said why
 		m.notes = append(m.notes, fmt.Sprintf("clusters of %d blocks are left out: %v", k.Hints.Cluster, alone))
 	}
 	s.Cluster = l.cluster.blocks
