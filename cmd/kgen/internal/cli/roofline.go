@@ -44,14 +44,19 @@ type workInfo struct {
 
 func (a *app) rooflineCommand() *cobra.Command {
 	var file string
+	model := newModelFlags()
 	c := a.familyCommand(familyVerb{
 		name:  "roofline",
 		short: "Say how fast a problem can be on a GPU, and what limits it",
 		long: `Say how fast a problem can be on a GPU at best: the least time of each unit for
 the operations and bytes that the problem needs by formula, the unit that binds,
-and what a library reached where the measured tables have the problem.`,
+and what a library reached where the measured tables have the problem.
+
+With --model and no family: the least time of every operator of a language model,
+tokens a second, memory and collectives, all by formula.`,
 		example: `  kgen roofline gemm --gpu a100 --m 8192
-  kgen roofline flashattn --gpu h100 --seq 16384 -o attention.svg`,
+  kgen roofline flashattn --gpu h100 --seq 16384 -o attention.svg
+  kgen roofline --model llama3.1-8b --phase decode --batch 64 --gpu h100`,
 		flags: func(c *cobra.Command) {
 			c.Flags().StringVarP(&file, "output", "o", "", "draw the roofline to `FILE`, which ends in "+plot.Formats)
 			a.jsonFlag(c)
@@ -62,6 +67,8 @@ and what a library reached where the measured tables have the problem.`,
 			}
 			return a.roofline(j, file)
 		},
+		fileFlags: model.declare,
+		alone:     model.alone(a),
 	})
 	c.AddCommand(a.libraryCommand(), a.reproduceCommand())
 	return c

@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/roofline/llm"
+)
+
+// modelFlags are those of kgen roofline --model.
+type modelFlags struct {
+	name    string
+	phase   choice
+	kv      choice
+	as      choice
+	setting llm.Run
+}
+
+// modelReport is what kgen roofline --model --json prints.
+type modelReport struct {
+	Model  string    `json:"model"`
+	GPU    string    `json:"gpu"`
+	Phase  llm.Phase `json:"phase"`
+	Batch  int64     `json:"batch"`
+	Seq    int64     `json:"seq"`
+	TP     int64     `json:"tp"`
+	PP     int64     `json:"pp"`
+	DP     int64     `json:"dp"`
+	Type   string    `json:"type"`
+	KVType string    `json:"kv_type"`
+	*llm.Report
+}
+
+func newModelFlags() *modelFlags {
+	return &modelFlags{
+		phase: choice{value: string(llm.Decode), words: []string{string(llm.Prefill), string(llm.Decode), string(llm.Train)}},
+		kv:    choice{value: "model", words: []string{"model", llm.BF16.Name, llm.F16.Name, llm.F8.Name}},
+		as:    choice{value: "kgen", words: []string{"kgen", "llm-viewer"}},
+	}
+}
+
+func (m *modelFlags) declare(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&m.name, "model", "", "instead of a family: a language model, `NAME` or config.json: "+strings.Join(llm.Names(), ", "))
+	choiceFlag(c, &m.phase, "phase", "what the model does: new tokens at once, one after --seq, or training")
+	f.Int64Var(&m.setting.Batch, "batch", 1, "sequences, on all GPUs together")
+	f.Int64Var(&m.setting.Seq, "seq", 2048, "tokens of each")
+	f.Int64Var(&m.setting.TP, "tp", 1, "GPUs that share each layer")
+	f.Int64Var(&m.setting.PP, "pp", 1, "stages of layers, each on GPUs of its own")
+	f.Int64Var(&m.setting.DP, "dp", 1, "copies of the model, each with its part of the batch")
+	f.IntVar(&m.setting.Zero, "zero", 0, "training: the stage of ZeRO, 0 to 3")
+	f.BoolVar(&m.setting.Checkpoint, "checkpoint", false, "training: keep each layer's input alone, compute the rest again")
+	choiceFlag(c, &m.kv, "kv-type", "type of cached keys and values")
+	f.Int64Var(&m.setting.Page, "page", 16, "tokens of a page of the cache")
+	choiceFlag(c, &m.as, "as", "whose way of counting operators")
+	mustComplete(c, "model", cobra.FixedCompletions(llm.Names(), cobra.ShellCompDirectiveDefault))
+}
+
+// run says what a model's limits are on a GPU.
+func (m *modelFlags) run(a *app, gpu string) error {
+	g, err := lookupGPU(gpu)
+	if err != nil {
+		return err
+	}
+	r := m.setting
+	if r.Config, err = llm.Lookup(m.name); err != nil {
+		return usage(err)
+	}
+	r.GPU, r.Phase, r.KV = g, llm.Phase(m.phase.value), r.Config.Type
+	for _, t := range []llm.Type{llm.BF16, llm.F16, llm.F8} {
+		if t.Name == m.kv.value {
+			r.KV = t
+		}
+	}
+	if m.as.value == "llm-viewer" {
+		return a.viewer(&r)
+	}
+	rep, err := llm.Analyse(&r)
+	if err != nil {
+		return usage(err)
+	}
+	if a.json {
+		return a.printJSON(&modelReport{r.Config.Name, g.ID, r.Phase, r.Batch, r.Seq, r.TP, r.PP, r.DP, r.Config.Type.Name, r.KV.Name, rep})
+	}
+	a.printModel(&r, rep)
+	return nil
+}
+
+// viewer prints one layer as LLM-Viewer counts it.
+func (a *app) viewer(r *llm.Run) error {
+	ops, err := llm.Viewer(r)
+	if err != nil {
+		return usage(err)
+	}
+	if a.json {
+		return a.printJSON(struct {
+			Model      string           `json:"model"`
+			GPU        string           `json:"gpu"`
+			As         string           `json:"as"`
+			Operators  []llm.Operator   `json:"operators"`
+			Provenance bench.Provenance `json:"provenance"`
+		}{r.Config.Name, r.GPU.ID, "llm-viewer", ops, bench.Formula})
+	}
+	fmt.Fprintf(a.out, "%s %s on %s: one layer and the head as LLM-Viewer counts them (formula)\n\n", r.Config.Name, r.Phase, r.GPU.Name)
+	a.operators(ops)
+	fmt.Fprintln(a.out, "\nNot counted so: causal masks, fused attention, grouped heads in the cache, the second operand of\n"+
+		"residual sums, the width of the MLP's activation, and half of the head's operations.")
+	return nil
+}
+
+func (a *app) operators(ops []llm.Operator) {
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "OPERATOR\tTIMES\tFLOPS\tBYTES\tFLOPS/BYTE\tLIMIT\tFLOOR")
+	for _, o := range ops {
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%.4g\t%s\t%s us\n", o.Name, o.Count, prefixed(o.FLOPs), prefixed(o.Bytes), o.AI, o.Limit, digits(o.US))
+	}
+	w.Flush()
+}
+
+// prefixed writes a number with three digits and a decimal prefix.
+func prefixed(x float64) string {
+	for _, p := range []struct {
+		unit float64
+		name string
+	}{{1e18, " E"}, {1e15, " P"}, {1e12, " T"}, {1e9, " G"}, {1e6, " M"}, {1e3, " k"}} {
+		if x >= p.unit*0.9995 {
+			return fmt.Sprintf("%.3g%s", x/p.unit, p.name)
+		}
+	}
+	return fmt.Sprintf("%.3g", x)
+}
+
+// digits writes a number with four digits, or all before the point.
+func digits(x float64) string {
+	if x >= 1e3 {
+		return fmt.Sprintf("%.0f", x)
+	}
+	return fmt.Sprintf("%.4g", x)
+}
+
+func (a *app) printModel(r *llm.Run, rep *llm.Report) {
+	c := r.Config
+	fmt.Fprintf(a.out, "%s %s on %d x %s (batch=%d seq=%d tp=%d pp=%d dp=%d, %s)\n", c.Name, r.Phase, rep.GPUs, r.GPU.Name, r.Batch, r.Seq, r.TP, r.PP, r.DP, c.Type.Name)
+	fmt.Fprintf(a.out, "%d parameters: all below is by formula; times are floors, one GPU's\n\n", rep.Parameters)
+	a.operators(rep.Operators)
+	fmt.Fprintln(a.out)
+	for _, l := range rep.Collectives {
+		fmt.Fprintf(a.out, "%-20s %d GPUs, %sB at %.0f GB/s each way: at least %s us\n", l.Name, l.GPUs, prefixed(l.Bytes), l.GBs, digits(l.US))
+	}
+	if rep.GPUs > 1 && len(rep.Collectives) == 0 {
+		fmt.Fprintf(a.out, "%-20s not counted: the links of %s are not known\n", "collectives", r.GPU.Name)
+	}
+	fmt.Fprintf(a.out, "%-20s %s us a step, nothing overlapped: at most %s tokens/s, MFU %.1f %%\n", "at best", digits(rep.StepUS), digits(rep.TokensPerSec), 100*rep.MFU)
+	fmt.Fprintf(a.out, "%-20s %s; matrices are bound by arithmetic from %.0f new tokens a step on\n", "bound by", rep.Limit, rep.Crossover)
+	a.printModelMemory(r, &rep.Memory)
+}
+
+func (a *app) printModelMemory(r *llm.Run, m *llm.Memory) {
+	gb := func(b float64) string { return fmt.Sprintf("%.4g GB", b/1e9) }
+	line := func(name, text string) { fmt.Fprintf(a.out, "%-20s %s\n", name, text) }
+	line("weights", gb(m.Weights))
+	if r.Phase == llm.Train {
+		line("gradients", gb(m.Gradients))
+		line("optimiser", gb(m.Optimiser)+": f32 weights and two moments")
+		line("model states", fmt.Sprintf("%s, %.4g bytes a parameter of this GPU", gb(m.Weights+m.Gradients+m.Optimiser),
+			(m.Weights+m.Gradients+m.Optimiser)/float64(r.Config.Parameters())*float64(r.TP*r.PP)))
+		line("activations", fmt.Sprintf("%s for this architecture; %s by the rule of 34 s b h bytes a layer", gb(m.Activations), gb(m.Rule)))
+	} else {
+		line("keys and values", fmt.Sprintf("%s, of which last pages leave %s empty", gb(m.KV), gb(m.Waste)))
+	}
+	fits := "fits"
+	if !m.Fits {
+		fits = "does not fit"
+	}
+	line("memory", fmt.Sprintf("%s of %s a GPU: %s", gb(m.Total), gb(m.Has), fits))
+}
+
+// alone is what kgen roofline does when --model is given in a family's place.
+func (m *modelFlags) alone(a *app) func(gpu string) func(context.Context) error {
+	return func(gpu string) func(context.Context) error {
+		if m.name == "" {
+			return nil
+		}
+		return func(context.Context) error { return m.run(a, gpu) }
+	}
+}

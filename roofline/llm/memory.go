@@ -1,0 +1,111 @@
+package llm
+
+// Memory is what one GPU holds, in bytes.
+type Memory struct {
+	Weights     float64 `json:"weights"`
+	Gradients   float64 `json:"gradients,omitempty"`
+	Optimiser   float64 `json:"optimiser,omitempty"`   // f32 master weights and two moments
+	Activations float64 `json:"activations,omitempty"` // kept for the backward pass, counted for this architecture
+	Rule        float64 `json:"activations_rule,omitempty"`
+	KV          float64 `json:"kv_cache,omitempty"`
+	Waste       float64 `json:"kv_page_waste,omitempty"` // of KV: what last pages leave empty
+	Total       float64 `json:"total"`
+	Has         float64 `json:"gpu_has"`
+	Fits        bool    `json:"fits"`
+}
+
+// Bytes of a parameter in mixed-precision training with Adam: weights and gradients
+// of 16 bits, f32 master weights, mean and variance: 16 together (ZeRO, arXiv
+// 1910.02054, section 3.1).
+const (
+	weightBytes    = 2
+	gradientBytes  = 2
+	optimiserBytes = 12
+)
+
+// States returns the bytes of a parameter that each of n copies holds for weights,
+// gradients and optimiser in a stage of ZeRO.
+func States(stage int, n int64) (weights, gradients, optimiser float64) {
+	weights, gradients, optimiser = weightBytes, gradientBytes, optimiserBytes
+	if stage >= 1 {
+		optimiser /= float64(n)
+	}
+	if stage >= 2 {
+		gradients /= float64(n)
+	}
+	if stage >= 3 {
+		weights /= float64(n)
+	}
+	return weights, gradients, optimiser
+}
+
+// RuleActivations is the rule of 34 s b h bytes a layer for a transformer with 16-bit
+// activations and attention that keeps no scores (Korthikanti et al., arXiv
+// 2205.05198, equation 2 without its second term).
+func RuleActivations(seq, batch, hidden int64) float64 {
+	return 34 * float64(seq) * float64(batch) * float64(hidden)
+}
+
+// LayerInput is what checkpointing keeps of a layer: its input of 16 bits.
+func LayerInput(seq, batch, hidden int64) float64 {
+	return 2 * float64(seq) * float64(batch) * float64(hidden)
+}
+
+// activations counts what a token of a layer keeps for the backward pass, in bytes:
+// the inputs of both norms and what they give, queries, keys, values, the output of
+// attention with f32 sums of rows, the MLP's gate, up and product, and the f32 scales
+// of the norms.
+func (c *Config) activations() float64 {
+	b := float64(c.Type.Bytes)
+	d, n, k, h, f := float64(c.Hidden), float64(c.Heads), float64(c.KVHeads), float64(c.HeadDim), float64(c.FFN)
+	return b*(4*d+2*n*h+2*k*h+3*f) + 4*n + 2*4
+}
+
+// memory of a GPU of the first stage.
+func (r *Run) memory() Memory {
+	c := r.Config
+	share := float64(r.TP * r.PP)
+	params := float64(c.Parameters()) / share
+	var m Memory
+	if r.Phase == Train {
+		w, g, o := States(r.Zero, r.DP)
+		m.Weights, m.Gradients, m.Optimiser = w*params, g*params, o*params
+		m.Activations, m.Rule = r.kept()
+	} else {
+		m.Weights = params * float64(c.Type.Bytes)
+		m.KV, m.Waste = r.cache()
+	}
+	m.Total = m.Weights + m.Gradients + m.Optimiser + m.Activations + m.KV
+	m.Has = r.GPU.MemoryGiB * (1 << 30)
+	if m.Has == 0 {
+		m.Has = r.GPU.MemoryGB * 1e9
+	}
+	m.Fits = m.Has == 0 || m.Total <= m.Has
+	return m
+}
+
+// kept activations of a GPU, as counted and by the rule. Checkpointing keeps every
+// layer's input and all of one layer at a time.
+func (r *Run) kept() (counted, rule float64) {
+	c := r.Config
+	batch := r.Batch / r.DP
+	layers := float64((c.Layers + r.PP - 1) / r.PP)
+	tokens := float64(batch * r.Seq)
+	layer := tokens * c.activations() / float64(r.TP)
+	byRule := RuleActivations(r.Seq, batch, c.Hidden) / float64(r.TP)
+	if r.Checkpoint {
+		inputs := layers * LayerInput(r.Seq, batch, c.Hidden)
+		return inputs + layer, inputs + byRule
+	}
+	return layers * layer, layers * byRule
+}
+
+// cache is the bytes of keys and values, in whole pages, and what of it is empty.
+func (r *Run) cache() (bytes, waste float64) {
+	c := r.Config
+	page := max(r.Page, 1)
+	pages := (r.Seq + page - 1) / page
+	heads := max(float64(c.KVHeads)/float64(r.TP), 1)
+	token := 2 * float64(r.KV.Bytes) * heads * float64(c.HeadDim) * float64((c.Layers+r.PP-1)/r.PP) * float64(r.Batch/r.DP)
+	return token * float64(pages*page), token * float64(pages*page-r.Seq)
+}

@@ -1,0 +1,181 @@
+package llm
+
+import (
+	"fmt"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/roofline"
+)
+
+// part is an operator before it is held to the roofs: of one layer, forward.
+type part struct {
+	name   string
+	count  int64
+	flops  float64
+	bytes  float64
+	matrix bool // its products run on tensor cores
+}
+
+// parts lists a step's forward operators on one GPU of the widest stage. Linear
+// layers read their weights and inputs and write their outputs; attention reads and
+// writes queries, keys, values and outputs once, as fused kernels do; norms and
+// residuals are one pass.
+func (r *Run) parts() []part {
+	c := r.Config
+	act, w := float64(c.Type.Bytes), float64(c.Type.Bytes)
+	sequences := float64(r.Batch / r.DP)
+	m := sequences * r.newTokens()
+	d, h, tp := float64(c.Hidden), float64(c.HeadDim), float64(r.TP)
+	n, f := float64(c.Heads)/tp, float64(c.FFN)/tp
+	k := max(float64(c.KVHeads)/tp, 1) // fewer than GPUs: each holds a copy
+	v := float64(c.Vocab) / tp
+	layers := (c.Layers + r.PP - 1) / r.PP
+	linear := func(name string, count int64, in, out float64) part {
+		return part{name, count, 2 * m * in * out, w*in*out + act*m*(in+out), true}
+	}
+	pass := func(name string, count int64, flops, elements float64) part {
+		return part{name, count, flops, act * elements, false}
+	}
+	keys := sequences * float64(r.cached()) * k * h * 2
+	return []part{
+		pass("embedding", 1, 0, 2*m*d),
+		pass("norms and residuals", 2*layers, 8*m*d, 4*m*d),
+		linear("q, k, v projections", layers, d, (n+2*k)*h),
+		{"attention", layers, 4 * sequences * r.pairs() * n * h, act*2*m*n*h + float64(r.KV.Bytes)*keys, true},
+		linear("output projection", layers, n*h, d),
+		linear("gate and up", layers, d, 2*f),
+		pass("activation", layers, 5*m*f, 3*m*f),
+		linear("down", layers, f, d),
+		pass("last norm", 1, 7*m*d, 2*m*d),
+		linear("head", 1, d, v),
+	}
+}
+
+// cached tokens of a sequence: those whose keys and values attention reads.
+func (r *Run) cached() int64 { return r.Seq }
+
+// backward is how much more of a part's operations and bytes training has: twice the
+// products, for inputs and weights, and once more where they are computed again.
+func (r *Run) backward() float64 {
+	switch {
+	case r.Phase != Train:
+		return 1
+	case r.Checkpoint:
+		return 4
+	}
+	return 3
+}
+
+// operators fills in the operators, their sum and what binds most of it.
+func (r *Run) operators(rep *Report) error {
+	roofs := roofline.DeviceRoofs(r.GPU)
+	longest := 0.0
+	times := map[roofline.Unit]float64{}
+	for _, p := range r.parts() {
+		o, err := r.operator(roofs, &p)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+		rep.Operators = append(rep.Operators, o)
+		rep.ComputeUS += o.US
+		if times[o.Limit] += o.US; times[o.Limit] > longest {
+			longest, rep.Limit = times[o.Limit], string(o.Limit)
+		}
+	}
+	if r.Phase == Train {
+		u := r.update()
+		rep.Operators = append(rep.Operators, u)
+		rep.ComputeUS += u.US
+	}
+	return nil
+}
+
+func (r *Run) operator(roofs roofline.Roofs, p *part) (Operator, error) {
+	times := r.backward() * float64(p.count)
+	work := roofline.Work{HBMBytes: roofline.Formula(p.bytes * times)}
+	if p.flops > 0 {
+		math := target.F32
+		if p.matrix {
+			math = r.Config.Type.Math
+		}
+		work.Operations = []roofline.Operations{{Math: math, Count: roofline.Formula(p.flops * times)}}
+	}
+	a, err := roofline.Assess(roofs, work)
+	if err != nil {
+		return Operator{}, err
+	}
+	o := Operator{Name: p.name, Count: p.count, FLOPs: p.flops * times, Bytes: p.bytes * times, Limit: a.Binding.Unit, US: a.LeastUS()}
+	o.AI = o.FLOPs / o.Bytes
+	return o, nil
+}
+
+// update is Adam's step in mixed precision: gradients of 2 bytes and f32 master
+// weights and moments are read, the latter written with the weights, for the
+// parameters that this GPU has to update.
+func (r *Run) update() Operator {
+	n := float64(r.Config.Parameters()) / float64(r.TP*r.PP)
+	if r.Zero > 0 {
+		n /= float64(r.DP)
+	}
+	o := Operator{Name: "optimiser", Count: 1, FLOPs: 12 * n, Bytes: (2 + 12 + 12 + 2) * n, Limit: roofline.HBM}
+	o.AI = o.FLOPs / o.Bytes
+	o.US = o.Bytes / (r.GPU.HBM().Value * 1e3)
+	return o
+}
+
+// Collective is what GPUs send each other in a step, by rings.
+type Collective struct {
+	Name  string           `json:"name"`
+	GPUs  int64            `json:"gpus"`
+	Bytes float64          `json:"bytes"` // that a GPU holds, all of a step
+	GBs   float64          `json:"gbs"`   // of a GPU's links in one direction
+	US    float64          `json:"floor_us"`
+	From  bench.Provenance `json:"provenance"`
+}
+
+// RingAllReduce returns the least seconds in which n GPUs add up a buffer by a ring,
+// with links of so many bytes a second in each direction: 2 (n-1)/n of it pass each.
+func RingAllReduce(bytes float64, n int64, perSecond float64) float64 {
+	return 2 * float64(n-1) / float64(n) * bytes / perSecond
+}
+
+// collectives of a step: two sums of activations a layer and direction among GPUs
+// that share layers, activations from stage to stage, gradients among copies (with
+// the gathers of ZeRO's third stage: half as much again). None where the GPU's links
+// are not known.
+func (r *Run) collectives() []Collective {
+	links := r.GPU.NVLinkGBs / 2
+	if links == 0 {
+		return nil
+	}
+	var out []Collective
+	add := func(name string, n int64, bytes, rings float64) {
+		if n > 1 && bytes > 0 {
+			us := rings * RingAllReduce(bytes, n, links*1e9) * 1e6
+			out = append(out, Collective{name, n, bytes, links, us, bench.Formula})
+		}
+	}
+	c := r.Config
+	act := float64(c.Type.Bytes) * float64(r.Batch/r.DP) * r.newTokens() * float64(c.Hidden)
+	passes, layers := 1.0, float64((c.Layers+r.PP-1)/r.PP)
+	if r.Phase == Train {
+		passes = 2
+		if r.Checkpoint {
+			passes = 3
+		}
+	}
+	add("sums of activations", r.TP, 2*passes*layers*act, 1)
+	if r.PP > 1 {
+		us := passes * act / (links * 1e3)
+		out = append(out, Collective{"stage to stage", r.PP, passes * act, links, us, bench.Formula})
+	}
+	if r.Phase == Train {
+		rings := 1.0
+		if r.Zero == 3 {
+			rings = 1.5
+		}
+		add("sums of gradients", r.DP, 2*float64(c.Parameters())/float64(r.TP*r.PP), rings)
+	}
+	return out
+}

@@ -1,0 +1,171 @@
+package llm
+
+import (
+	"fmt"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/roofline"
+)
+
+// Phase is what a model is used for.
+type Phase string
+
+// The phases.
+const (
+	Prefill Phase = "prefill" // Seq new tokens of each sequence
+	Decode  Phase = "decode"  // one new token after Seq of each sequence
+	Train   Phase = "train"   // forward and backward over Seq tokens of each sequence
+)
+
+// Run is how a model is run on GPUs of one kind.
+type Run struct {
+	Config     *Config
+	GPU        *target.GPU
+	Phase      Phase
+	Batch      int64 // sequences of all GPUs together
+	Seq        int64 // tokens of each
+	TP, PP, DP int64 // GPUs that share a layer, stages of layers, copies
+	Zero       int   // 0 to 3: what the copies split of the states of training (ZeRO's stages)
+	Checkpoint bool  // training keeps each layer's input alone and computes the rest again
+	KV         Type  // of the cache
+	Page       int64 // tokens of a page of the cache; 0 or 1: no waste
+}
+
+// most that sizes of a run are taken for.
+const (
+	mostSeq  = 1 << 26
+	mostGPUs = 1 << 20
+)
+
+// Check refuses what no run has; the errors name the flag.
+func (r *Run) Check() error {
+	for _, f := range []struct {
+		flag     string
+		n, least int64
+		most     int64
+	}{
+		{"--batch", r.Batch, 1, mostSeq}, {"--seq", r.Seq, 1, mostSeq}, {"--tp", r.TP, 1, mostGPUs}, {"--pp", r.PP, 1, mostGPUs},
+		{"--dp", r.DP, 1, mostGPUs}, {"--zero", int64(r.Zero), 0, 3}, {"--page", r.Page, 0, mostSeq},
+	} {
+		if f.n < f.least || f.n > f.most {
+			return fmt.Errorf("%s %d: want %d to %d", f.flag, f.n, f.least, f.most)
+		}
+	}
+	c := r.Config
+	switch {
+	case c.Heads%r.TP != 0 || c.FFN%r.TP != 0:
+		return fmt.Errorf("--tp %d: want a divisor of the %d heads and of the MLP's width %d", r.TP, c.Heads, c.FFN)
+	case c.Layers < r.PP:
+		return fmt.Errorf("--pp %d: want at most one stage for each of the %d layers", r.PP, c.Layers)
+	case r.Batch%r.DP != 0:
+		return fmt.Errorf("--dp %d: want a divisor of the batch of %d", r.DP, r.Batch)
+	case r.Zero > 0 && r.Phase != Train:
+		return fmt.Errorf("--zero %d: it splits the states of training: want --phase train", r.Zero)
+	case r.Checkpoint && r.Phase != Train:
+		return fmt.Errorf("--checkpoint: it is of training: want --phase train")
+	}
+	if _, ok := r.GPU.Peak(c.Type.Math); !ok {
+		return fmt.Errorf("--gpu %s: no rate is known for %s", r.GPU.ID, c.Type.Math)
+	}
+	return nil
+}
+
+// Operator is one kind of work, of one GPU in one step.
+type Operator struct {
+	Name  string        `json:"name"`
+	Count int64         `json:"count"` // how often in a step: the layers of a stage, or once
+	FLOPs float64       `json:"flops"` // of all of them
+	Bytes float64       `json:"bytes"`
+	AI    float64       `json:"intensity"` // FLOPs per byte
+	Limit roofline.Unit `json:"limit"`
+	US    float64       `json:"floor_us"` // least time of all of them
+}
+
+// Report is what formulas say of a run. Times are floors: the least that the GPU's
+// limits allow, operator after operator.
+type Report struct {
+	Parameters   int64        `json:"parameters"`
+	GPUs         int64        `json:"gpus"`
+	Tokens       int64        `json:"tokens"` // new tokens of a step, of all GPUs
+	Operators    []Operator   `json:"operators"`
+	Collectives  []Collective `json:"collectives"`
+	FLOPs        float64      `json:"model_flops"` // of a step and all GPUs: what MFU counts
+	ComputeUS    float64      `json:"compute_us"`  // the operators' floors
+	StepUS       float64      `json:"step_us"`     // with the collectives, nothing overlapped
+	TokensPerSec float64      `json:"tokens_per_s"`
+	MFU          float64      `json:"mfu"` // model FLOPs over peak, at the floor
+	Limit        string       `json:"limit"`
+	Crossover    float64      `json:"crossover_tokens"` // new tokens of a step from which matrices are bound by arithmetic
+	Memory       Memory       `json:"memory"`
+
+	Provenance bench.Provenance `json:"provenance"` // of everything
+}
+
+// Analyse computes a run's report.
+func Analyse(r *Run) (*Report, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	rep := &Report{Parameters: r.Config.Parameters(), GPUs: r.TP * r.PP * r.DP, Provenance: bench.Formula}
+	rep.Tokens = r.Batch
+	if r.Phase != Decode {
+		rep.Tokens *= r.Seq
+	}
+	if err := r.operators(rep); err != nil {
+		return nil, err
+	}
+	rep.Collectives = r.collectives()
+	rep.StepUS = rep.ComputeUS
+	for _, c := range rep.Collectives {
+		rep.StepUS += c.US
+	}
+	rep.FLOPs = r.modelFLOPs()
+	peak, _ := r.GPU.Peak(r.Config.Type.Math)
+	rep.MFU = rep.FLOPs / float64(rep.GPUs) / (rep.StepUS * peak.TFLOPS * 1e6)
+	rep.TokensPerSec = float64(rep.Tokens) / rep.StepUS * 1e6
+	rep.Crossover = Crossover(r.GPU, r.Config.Type)
+	rep.Memory = r.memory()
+	return rep, nil
+}
+
+// Crossover returns how many tokens a weight matrix must meet to be bound by
+// arithmetic: peak w / (2 bandwidth) for weights of w bytes, the activations left out.
+func Crossover(g *target.GPU, t Type) float64 {
+	p, _ := g.Peak(t.Math)
+	return p.TFLOPS * 1e12 * float64(t.Bytes) / (2 * g.HBM().Value * 1e9)
+}
+
+// modelFLOPs counts a step's useful operations: 2 for each parameter and token, 6 in
+// training, with attention's 4 N H for each pair of query and key that see each other,
+// times 3 in training. The embedding's matrix does no arithmetic.
+func (r *Run) modelFLOPs() float64 {
+	c := r.Config
+	matrices := float64(c.Parameters() - c.Vocab*c.Hidden)
+	if c.Tied {
+		matrices = float64(c.Parameters())
+	}
+	perSequence := 2*matrices*r.newTokens() + 4*float64(c.Layers*c.Heads*c.HeadDim)*r.pairs()
+	if r.Phase == Train {
+		perSequence *= 3
+	}
+	return perSequence * float64(r.Batch)
+}
+
+// newTokens of a sequence in a step.
+func (r *Run) newTokens() float64 {
+	if r.Phase == Decode {
+		return 1
+	}
+	return float64(r.Seq)
+}
+
+// pairs of a query and a key that see each other in a sequence: a causal triangle, or
+// the one new token and all before it and itself.
+func (r *Run) pairs() float64 {
+	s := float64(r.Seq)
+	if r.Phase == Decode {
+		return s
+	}
+	return s * (s + 1) / 2
+}
