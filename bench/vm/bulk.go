@@ -8,6 +8,7 @@ import (
 // bulkOp is what a bulk copy or reduction does.
 type bulkOp struct {
 	told   bool   // it writes shared memory and tells an mbarrier; otherwise it writes global memory, in a group
+	pair   bool   // the mbarrier may be in the other block of a pair
 	tensor int    // dimensions of a tensor's box; 0: plain bytes
 	global *memOp // the address in global memory, or of the tensor map; nil where it has no part
 	shared *memOp // the address in shared memory; where both are, the one that is written
@@ -118,7 +119,7 @@ func (d *decoder) bulkCopy() {
 		d.scopeOf(scopeCTA)
 	}
 	policy := d.cacheHints()
-	d.take("cta_group::1")
+	op.pair = d.take("cta_group::1", "cta_group::2") == "cta_group::2"
 	masked := d.has("cp_mask")
 	if d.has("reduce") {
 		d.reduction(op)
@@ -384,19 +385,32 @@ func (w *warp) multicast(c *bulkCopy, ranks uint32) {
 	if over := ranks >> len(b.ctas); over != 0 {
 		w.fault(bench.SharedOutOfBounds, c.in, c.lane, "multicast to blocks %#x: the cluster has %d blocks", ranks, len(b.ctas))
 	}
-	shared, mbar := c.shared-c.to.low, uint64(c.mbar)-c.to.low
+	told := w.b.mbarrierBlock(c)
+	shared, mbar := c.shared-c.to.low, uint64(c.mbar)-told.low
 	for _, to := range b.ctas {
 		if ranks>>to.rank&1 == 0 {
 			continue
 		}
 		one := *c
 		one.to, one.shared, one.mbar = to, to.low+shared, uint32(to.low+mbar)
+		if peer := to.rank&^1 | told.rank&1; c.op.pair && peer < len(b.ctas) {
+			one.mbar = uint32(b.ctas[peer].low + mbar)
+		}
 		if !w.alive(&one) || !w.tellable(&one) {
 			b.refused = true
 			continue
 		}
 		b.issue(&one)
 	}
+}
+
+// mbarrierBlock is the block whose mbarrier a copy tells: that of the data, or the
+// other of the pair.
+func (b *block) mbarrierBlock(c *bulkCopy) *cta {
+	if peer := c.to.rank ^ 1; c.op.pair && peer < len(b.ctas) && uint64(c.mbar)-b.ctas[peer].low < uint64(b.l.sharedSize) {
+		return b.ctas[peer]
+	}
+	return c.to
 }
 
 // bulkTold finds the mbarrier that is told of a copy.
@@ -406,7 +420,7 @@ func (w *warp) bulkTold(c *bulkCopy, addr uint64) bool {
 		w.locate(c.in, c.lane, addr, 8, c.op.mbar.reaches())
 		return false
 	}
-	if to != c.to {
+	if to != c.to && !(c.op.pair && to.rank^1 == c.to.rank) {
 		w.faultAt(bench.MbarrierMisuse, c.in, c.lane, &addr, "shared", "the mbarrier at %#x is in block %v, the data in block %v: want both in one", addr, to.id, c.to.id)
 		return false
 	}
