@@ -132,7 +132,7 @@ func launcher(tb testing.TB, file string, opt vm.Options, k int) func() *bench.R
 
 // BenchmarkTensor runs tensor-core kernels of another compiler on one core.
 func BenchmarkTensor(b *testing.B) {
-	for _, name := range []string{"matmul_f16_sm80", "matmul_f16_sm90"} {
+	for _, name := range []string{"matmul_f16_sm80", "matmul_f16_sm90", "matmul_f16_sm100"} {
 		for _, checks := range []string{"none", "all"} {
 			b.Run(name+"/"+checks, func(b *testing.B) {
 				c, err := vm.ParseChecks(checks)

@@ -94,11 +94,13 @@ func (m *matrix) inShared(off uint64) bool {
 // joined; false after a report of one that reaches outside.
 func (w *warp) footprints(x *tensorWork, all []*matrix) ([]span, bool) {
 	var list []span
-	ok := true
+	ok, watched := true, w.b.race != nil
 	for _, m := range all {
 		m.chunks(func(off uint64, _, _ int) {
 			if m.inShared(off) {
-				list = append(list, span{off, off + 16})
+				if watched {
+					list = append(list, span{off, off + 16})
+				}
 				return
 			}
 			if ok {
