@@ -177,7 +177,7 @@ func (s *slicer) block(b *simt.Block, branch bool) {
 				s.mark(in.Args[0])
 			}
 		default:
-			if in.Op.Info().Effect != 0 {
+			if in.Op.Info().Effect != 0 && in.Op != simt.OpShfl {
 				continue
 			}
 			for _, r := range in.Results {

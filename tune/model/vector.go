@@ -133,3 +133,43 @@ func (x *lanes) over(out []int64) operand {
 	}
 	return operand{v: x.v[:len(out)], mask: -1}
 }
+
+// shuffle gives each lane another's value. A walk of one lane takes its own for it.
+func (w *walk) shuffle(in *simt.Instr) {
+	r, x, by := in.Results[0], w.get(in.Args[0]), w.get(in.Args[1])
+	if !x.known || !by.known || x.v == nil || w.size < warpSize {
+		w.set(r, x.at(0), x.known && by.known)
+		return
+	}
+	out := make([]int64, w.size)
+	for i := range out {
+		lane := i % warpSize
+		out[i] = x.at(min(i-lane+shuffled(in, lane, int(by.at(i))&31), w.size-1))
+	}
+	copy(w.vector(r), out)
+}
+
+// shuffled is the lane whose value a lane gets (PTX ISA, shfl.sync): its own where the
+// one asked for lies outside its segment.
+func shuffled(in *simt.Instr, lane, by int) int {
+	segment := int(in.Imm>>8) & 31
+	last := lane&segment | int(in.Imm)&31&^segment
+	from := lane
+	switch in.Shfl {
+	case simt.Idx:
+		from = lane&segment | by&^segment
+	case simt.Bfly:
+		from = lane ^ by
+	case simt.Down:
+		from = lane + by
+	case simt.Up:
+		if from = lane - by; from < last {
+			return lane
+		}
+		return from
+	}
+	if from > last {
+		return lane
+	}
+	return from
+}

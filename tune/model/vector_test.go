@@ -91,3 +91,22 @@ func randomLanes(r *rand.Rand, typ simt.Type) lanes {
 	}
 	return x
 }
+
+// TestShuffled: lanes by the PTX ISA's rules for shfl.sync, worked by hand.
+func TestShuffled(t *testing.T) {
+	for _, c := range []struct {
+		mode           simt.ShflMode
+		width          int
+		lane, by, from int
+	}{
+		{simt.Idx, 32, 5, 17, 17}, {simt.Idx, 16, 21, 3, 19}, {simt.Idx, 8, 9, 12, 12}, {simt.Idx, 8, 9, 7, 15},
+		{simt.Bfly, 32, 5, 16, 21}, {simt.Bfly, 8, 5, 3, 6}, {simt.Bfly, 8, 5, 8, 5},
+		{simt.Down, 32, 30, 1, 31}, {simt.Down, 32, 31, 1, 31}, {simt.Down, 8, 6, 2, 6},
+		{simt.Up, 32, 3, 2, 1}, {simt.Up, 32, 1, 2, 1}, {simt.Up, 8, 9, 1, 8}, {simt.Up, 8, 8, 1, 8},
+	} {
+		k := simt.NewKernel("k", 32)
+		b := simt.NewBuilder(k)
+		v := b.Shfl(c.mode, b.Special(simt.LaneID), b.Const32(c.by), c.width)
+		require.Equal(t, c.from, shuffled(v.Def, c.lane, c.by), "%v width %d lane %d by %d", c.mode, c.width, c.lane, c.by)
+	}
+}

@@ -212,6 +212,10 @@ func (w *walk) compute(in *simt.Instr) {
 		w.load(in)
 		return
 	}
+	if in.Op == simt.OpShfl {
+		w.shuffle(in)
+		return
+	}
 	f := w.eval[r.ID]
 	if f == nil {
 		for _, r := range in.Results {
