@@ -115,7 +115,9 @@ func TestScoreAboveOneIsKeptAndExplained(t *testing.T) {
 	}
 	require.Contains(t, judge(Work{HBMBytes: Formula(20e6)}, 0.5).Doubt, "fit the L2")
 	require.Contains(t, judge(attention(target.BF16), 0.95).Doubt, "1980 MHz")
-	require.Contains(t, judge(attention(target.BF16), 0.5).Doubt, "impossible")
+	require.Contains(t, judge(attention(target.BF16), 0.5).Doubt, "sparse operands")
+	require.Contains(t, judge(attention(target.BF16), 0.9).Doubt, "2033 MHz would explain")
+	require.Contains(t, judge(attention(target.BF16), 0.3).Doubt, "impossible")
 	require.Contains(t, judge(Work{HBMBytes: Formula(20e9)}, 0.5).Doubt, "formula")
 }
 

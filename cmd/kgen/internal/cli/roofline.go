@@ -70,7 +70,7 @@ tokens a second, memory and collectives, all by formula.`,
 		fileFlags: model.declare,
 		alone:     model.alone(a),
 	})
-	c.AddCommand(a.libraryCommand(), a.reproduceCommand())
+	c.AddCommand(a.importCommand(), a.libraryCommand(), a.reproduceCommand())
 	return c
 }
 

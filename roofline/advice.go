@@ -1,0 +1,143 @@
+package roofline
+
+import "fmt"
+
+// What counts as much, in advice.
+const (
+	nearRoof     = 0.8  // of the attainable rate: little is left to gain
+	latencyBound = 0.6  // of the binding floor: below, no unit is busy
+	manyTimes    = 1.25 // of the least sectors, wavefronts or bytes
+	fewWarps     = 0.25 // of an SM's most
+	muchOfTime   = 0.3  // of the time or of the binding floor: worth a change
+)
+
+// advise returns the one thing that helps most, by the counters; the rules come
+// in the order in which they explain away later ones.
+func (j *Judged) advise() string {
+	for _, rule := range []func(*Judged) string{
+		adviseDoubt, adviseConflicts, adviseSectors, adviseSpills, adviseTraffic, adviseWaves, adviseLatency, adviseBound,
+	} {
+		if s := rule(j); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// time is what floors are compared with: the kernel's, or its least.
+func (j *Judged) time() float64 {
+	if j.Kernel.TimeUS > 0 {
+		return j.Kernel.TimeUS
+	}
+	return j.LeastUS()
+}
+
+// share is a unit's floor as a part of the time.
+func (j *Judged) share(u Unit) float64 {
+	for _, f := range j.Floors {
+		if f.Unit == u {
+			return f.US / j.time()
+		}
+	}
+	return 0
+}
+
+func adviseDoubt(j *Judged) string {
+	if j.Verdict == nil || j.Verdict.Cause == "" {
+		return ""
+	}
+	return "first find out why it is above its roof: " + string(j.Verdict.Cause)
+}
+
+func (s *Seen) at() string {
+	if s.Worst == "" {
+		return ""
+	}
+	return " (" + s.Worst + ")"
+}
+
+func adviseConflicts(j *Judged) string {
+	s := &j.Kernel.Seen
+	if s.IdealWavefronts == 0 || s.Wavefronts < manyTimes*s.IdealWavefronts || j.share(Shared) < muchOfTime && j.Binding.Unit != Shared {
+		return ""
+	}
+	return fmt.Sprintf("shared memory takes %.1f times the wavefronts its bytes need%s: swizzle or pad its rows", s.Wavefronts/s.IdealWavefronts, s.at())
+}
+
+func adviseSectors(j *Judged) string {
+	name, most := "", manyTimes
+	for _, a := range []struct {
+		name string
+		Access
+	}{{"loads", j.Kernel.Seen.Loads}, {"stores", j.Kernel.Seen.Stores}} {
+		if e, ok := a.excess(); ok && e > most {
+			name, most = a.name, e
+		}
+	}
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf("global %s touch %.1f times the sectors their bytes need%s: let neighbouring threads take neighbouring addresses", name, most, j.Kernel.Seen.at())
+}
+
+func adviseSpills(j *Judged) string {
+	if j.Kernel.Seen.Spilled < muchOfTime*j.Work.HBMBytes.Value || j.Kernel.Seen.Spilled == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.3g MB pass through local memory: fewer registers a thread, so that nothing spills", j.Kernel.Seen.Spilled/1e6)
+}
+
+func adviseTraffic(j *Judged) string {
+	t := j.Kernel.Traffic()
+	if t == nil || t.Ratio < manyTimes || j.share(HBM) < muchOfTime && j.Binding.Unit != HBM {
+		return ""
+	}
+	return fmt.Sprintf("%.1f times the least bytes pass to memory: larger tiles, or an order of blocks that reuses the L2", t.Ratio)
+}
+
+// adviseWaves: the last wave leaves SMs idle.
+func adviseWaves(j *Judged) string {
+	w := j.Kernel.Seen.Waves
+	full := float64(int(w))
+	switch {
+	case w == 0 || j.Verdict != nil && j.Verdict.Score > nearRoof:
+		return ""
+	case w < 1:
+		return fmt.Sprintf("blocks fill %.0f %% of the SMs: smaller tiles, or split the sum over more blocks", 100*w)
+	case w-full > 0 && (w-full) < 0.5 && full < 4:
+		return fmt.Sprintf("%.2f waves of blocks: the last leaves %.0f %% of the SMs idle: another tile, or persistent blocks", w, 100*(1-(w-full)))
+	}
+	return ""
+}
+
+// adviseLatency: no unit is busy.
+func adviseLatency(j *Judged) string {
+	switch {
+	case j.Verdict == nil || j.Verdict.Score >= latencyBound:
+		return ""
+	case j.Binding.Unit == Launch:
+		return ""
+	case j.Kernel.Seen.Occupancy > 0 && j.Kernel.Seen.Occupancy < fewWarps:
+		return fmt.Sprintf("waits: no unit is busy for more than %.0f %% of the time and %.0f %% of the warps are there: more warps, or more copies under way for each", 100*j.Verdict.Score, 100*j.Kernel.Seen.Occupancy)
+	}
+	return fmt.Sprintf("waits: no unit is busy for more than %.0f %% of the time: more stages of copies under way, fewer barriers, more independent instructions", 100*j.Verdict.Score)
+}
+
+// bound says what helps a kernel that keeps its binding unit busy.
+var bound = map[Unit]string{
+	HBM:    "only fewer bytes help: fuse with what comes before or after, or smaller types",
+	L2:     "larger tiles, so that fewer bytes pass through the L2, or clusters that share copies",
+	Shared: "larger fragments in registers, or operands that tensor cores read from shared memory themselves",
+	Tensor: "only a faster kind of arithmetic helps, such as 8-bit types",
+	MUFU:   "fewer exponentials: compute some by polynomials on the FMA pipe",
+	Issue:  "fewer instructions: wider loads, less address arithmetic, tensor cores where they fit",
+	Launch: "less to launch: fuse kernels, or graphs",
+}
+
+func adviseBound(j *Judged) string {
+	busy := "at best bound by"
+	if j.Verdict != nil {
+		busy = fmt.Sprintf("%.0f %% of what is attainable, bound by", 100*j.Verdict.Score)
+	}
+	return fmt.Sprintf("%s %s: %s", busy, j.Binding.Unit, bound[j.Binding.Unit])
+}
