@@ -192,8 +192,17 @@ func (p *Append) Parts(c space.Config, r *rand.Rand, n int) ([]family.Part, erro
 		return nil, err
 	}
 	rows := p.Query * p.KVHeads
+	tiles := family.CeilDiv(rows, cfg.BM)
+	points := family.Points(r, n, tiles, p.Batch)
+	drawn := len(points)
+	for b := range p.Batch { // where those drawn have no token to add, one that has
+		points = append(points, []int{tiles - 1, b})
+	}
 	var parts []family.Part
-	for _, at := range family.Points(r, n, family.CeilDiv(rows, cfg.BM), p.Batch) {
+	for i, at := range points {
+		if i >= drawn && len(parts) > 0 {
+			break
+		}
 		part := family.Part{Tiles: [][][]int{{at}}}
 		for row := at[0] * cfg.BM; row < min(rows, (at[0]+1)*cfg.BM); row++ {
 			part.Regions = append(part.Regions, p.written(at[1], row/p.KVHeads, row%p.KVHeads)...)

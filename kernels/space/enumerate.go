@@ -16,17 +16,24 @@ type Bound struct {
 	ready  [][]int   // by depth: the rules whose last parameter is bound there; [0] has the constant ones
 	rest   []int64   // by depth: how many points lie under one prefix of that length
 	env    Env
+	plan   stages
 }
+
+// plainPoints bounds the products that are traversed without narrowing.
+const plainPoints = 1 << 20
 
 type rule struct {
 	Constraint
 	holds boolFunc
+	may   mayFunc
+	uses  []int    // the indices of the parameters it reads, rising
 	given []string // the names of env that the expression mentions
 }
 
 // Counts says how a space shrinks. A point is counted under the first constraint found
 // to remove it, in the order in which enumeration checks them: by the last parameter
-// each mentions, then as listed.
+// each mentions, then as listed; or, in products of more than a million points, as soon
+// as the parameters bound so far show that it cannot hold.
 type Counts struct {
 	Total, Valid int64
 	Removed      []Removed // as the constraints are listed
@@ -73,13 +80,14 @@ func (s *Space) Bind(env Env) (*Bound, error) {
 		if err != nil {
 			return nil, fmt.Errorf("constraint %s: %w", con.Name, err)
 		}
-		b.rules = append(b.rules, rule{Constraint: con, holds: n.cond, given: c.given})
+		b.rules = append(b.rules, rule{Constraint: con, holds: n.cond, may: n.can(), uses: n.uses, given: c.given})
 		depth := 0
 		if k := len(n.uses); k > 0 {
 			depth = n.uses[k-1] + 1
 		}
 		b.ready[depth] = append(b.ready[depth], i)
 	}
+	b.plan = b.stages()
 	return b, nil
 }
 
@@ -112,23 +120,45 @@ func (b *Bound) Space() *Space { return b.space }
 // constraint is checked as soon as its last parameter has a value, so a prefix that
 // fails is never extended.
 func (b *Bound) All() iter.Seq[Config] {
+	if b.rest[0] > plainPoints {
+		return func(yield func(Config) bool) {
+			w := b.narrowing()
+			w.visit = func() bool { return yield(b.config(w.frame.values)) }
+			w.run()
+		}
+	}
 	return func(yield func(Config) bool) {
 		w := walk{Bound: b, frame: frame{values: make([]int64, len(b.names))}}
-		w.visit = func() bool { return yield(w.config()) }
+		w.visit = func() bool { return yield(b.config(w.frame.values)) }
 		w.enter(0)
 	}
 }
 
-// Count walks the whole space.
+// Count walks the whole space, or of a large one what narrowing leaves.
 func (b *Bound) Count() Counts {
 	c := Counts{Total: b.rest[0]}
-	w := walk{Bound: b, frame: frame{values: make([]int64, len(b.names))}, removed: make([]int64, len(b.rules))}
-	w.visit = func() bool { c.Valid++; return true }
-	w.enter(0)
+	removed := make([]int64, len(b.rules))
+	if c.Total > plainPoints {
+		b.countNarrowing(&c, removed)
+	} else {
+		w := walk{Bound: b, frame: frame{values: make([]int64, len(b.names))}, removed: removed}
+		w.visit = func() bool { c.Valid++; return true }
+		w.enter(0)
+	}
 	for i, r := range b.rules {
-		c.Removed = append(c.Removed, Removed{Constraint: r.Name, Count: w.removed[i]})
+		c.Removed = append(c.Removed, Removed{Constraint: r.Name, Count: removed[i]})
 	}
 	return c
+}
+
+func (b *Bound) countNarrowing(c *Counts, removed []int64) {
+	w := b.narrowing()
+	w.removed = removed
+	w.settled = func() bool {
+		c.Valid += w.open(w.depth, -1)
+		return true
+	}
+	w.run()
 }
 
 // walk is one traversal.
@@ -167,12 +197,12 @@ func (w *walk) holds(i int) bool {
 	return w.rules[i].holds(&w.frame) && !w.frame.fault
 }
 
-func (w *walk) config() Config {
-	values := make([]int, len(w.frame.values))
-	for i, v := range w.frame.values {
+func (b *Bound) config(of []int64) Config {
+	values := make([]int, len(of))
+	for i, v := range of {
 		values[i] = int(v)
 	}
-	return Config{names: w.names, values: values}
+	return Config{names: b.names, values: values}
 }
 
 // Check reports what is wrong with c: a parameter without a value, a value that isn't

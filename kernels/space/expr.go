@@ -31,10 +31,13 @@ type (
 
 // node is a compiled expression: exactly one of num and cond is set. uses has the
 // indices of the parameters it reads, sorted; without any, it is a constant.
+// span or may bounds it; nil knows nothing.
 type node struct {
 	num  intFunc
 	cond boolFunc
 	uses []int
+	span spanFunc
+	may  mayFunc
 }
 
 // compiler turns syntax into closures.
@@ -113,12 +116,17 @@ func literal(e *ast.BasicLit) (node, error) {
 	return number(v), nil
 }
 
-func number(v int64) node   { return node{num: func(*frame) int64 { return v }} }
-func condition(v bool) node { return node{cond: func(*frame) bool { return v }} }
+func number(v int64) node {
+	return node{num: func(*frame) int64 { return v }, span: func([]interval) interval { return interval{v, v} }}
+}
+
+func condition(v bool) node {
+	return node{cond: func(*frame) bool { return v }, may: func([]interval) truth { return truth{v, !v} }}
+}
 
 func (c *compiler) name(e *ast.Ident) (node, error) {
 	if i, ok := c.params[e.Name]; ok {
-		return node{num: func(f *frame) int64 { return f.values[i] }, uses: []int{i}}, nil
+		return node{num: func(f *frame) int64 { return f.values[i] }, uses: []int{i}, span: func(b []interval) interval { return b[i] }}, nil
 	}
 	if v, ok := c.env[e.Name]; ok {
 		if !slices.Contains(c.given, e.Name) {
@@ -153,9 +161,10 @@ func (c *compiler) unary(e *ast.UnaryExpr) (node, error) {
 	}
 	switch {
 	case e.Op == token.NOT && x.cond != nil:
-		return fold(node{cond: func(f *frame) bool { return !x.cond(f) }, uses: x.uses}), nil
+		may := x.can()
+		return fold(node{cond: func(f *frame) bool { return !x.cond(f) }, uses: x.uses, may: func(b []interval) truth { return may(b).not() }}), nil
 	case e.Op == token.SUB && x.num != nil:
-		return fold(node{num: func(f *frame) int64 { return f.sub(0, x.num(f)) }, uses: x.uses}), nil
+		return fold(node{num: func(f *frame) int64 { return f.sub(0, x.num(f)) }, uses: x.uses, span: spanOf(token.SUB, number(0).span, x.bounds())}), nil
 	case e.Op == token.NOT:
 		return node{}, at(e.X, "! wants a condition, not a number")
 	case e.Op == token.SUB:
@@ -178,10 +187,11 @@ func (c *compiler) binary(e *ast.BinaryExpr) (node, error) {
 		if x.cond == nil || y.cond == nil {
 			return node{}, at(e, "%s wants conditions on both sides, not numbers", e.Op)
 		}
-		n.cond = logic(e.Op, x.cond, y.cond)
+		n.cond, n.may = logic(e.Op, x.cond, y.cond), mayBoth(e.Op, x.can(), y.can())
 		return fold(n), nil
 	}
 	n.num, n.cond = arithmetic(e.Op, x.num, y.num), compare(e.Op, x.num, y.num)
+	n.span, n.may = spanOf(e.Op, x.bounds(), y.bounds()), mayOf(e.Op, x.bounds(), y.bounds())
 	switch {
 	case n.num == nil && n.cond == nil:
 		return node{}, at(e, "operator %s is not one of + - * / %% == != < <= > >= && || !", e.Op)
@@ -253,7 +263,10 @@ func (c *compiler) call(e *ast.CallExpr) (node, error) {
 			result = x
 			continue
 		}
-		result = fold(node{num: combine(name.Name, result.num, x.num), uses: union(result.uses, x.uses)})
+		result = fold(node{
+			num: combine(name.Name, result.num, x.num), uses: union(result.uses, x.uses),
+			span: spanOfCall(name.Name, result.bounds(), x.bounds()),
+		})
 	}
 	return result, nil
 }
@@ -266,6 +279,22 @@ func combine(name string, x, y intFunc) intFunc {
 		return func(f *frame) int64 { return max(x(f), y(f)) }
 	}
 	return func(f *frame) int64 { return f.ceil(x(f), y(f)) }
+}
+
+func spanOfCall(name string, x, y spanFunc) spanFunc {
+	switch name {
+	case "min":
+		return func(b []interval) interval {
+			p, q := x(b), y(b)
+			return interval{min(p.lo, q.lo), min(p.hi, q.hi)}
+		}
+	case "max":
+		return func(b []interval) interval {
+			p, q := x(b), y(b)
+			return interval{max(p.lo, q.lo), max(p.hi, q.hi)}
+		}
+	}
+	return divided(x, y, (*frame).ceil)
 }
 
 // fold evaluates a node that reads no parameter once and for all. One that faults is

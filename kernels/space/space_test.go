@@ -2,6 +2,7 @@ package space_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -319,4 +320,177 @@ func BenchmarkEnumerateCLBlast(b *testing.B) {
 			b.Fatal(n)
 		}
 	}
+}
+
+// gemmOfCLBlast is CLBlast's Xgemm space as it is published.
+func gemmOfCLBlast() *space.Space {
+	s := &space.Space{}
+	param := func(name string, values ...int) {
+		s.Params = append(s.Params, space.Param{Name: name, Values: values})
+	}
+	param("MWG", 16, 32, 64, 128)
+	param("NWG", 16, 32, 64, 128)
+	param("KWG", 32)
+	for _, n := range []string{"MDIMC", "NDIMC", "MDIMA", "NDIMB"} {
+		param(n, 8, 16, 32)
+	}
+	param("KWI", 2)
+	param("VWM", 1, 2, 4, 8)
+	param("VWN", 1, 2, 4, 8)
+	param("STRM", 0)
+	param("STRN", 0)
+	param("SA", 0, 1)
+	param("SB", 0, 1)
+	for _, e := range []string{
+		"KWG % KWI == 0", "MWG % (MDIMC*VWM) == 0", "NWG % (NDIMC*VWN) == 0", "MWG % (MDIMA*VWM) == 0", "NWG % (NDIMB*VWN) == 0",
+		"KWG % (MDIMC*NDIMC/MDIMA) == 0", "KWG % (MDIMC*NDIMC/NDIMB) == 0",
+	} {
+		s.Constraints = append(s.Constraints, space.Constraint{Name: e, Expr: e})
+	}
+	return s
+}
+
+func TestCLBlast(t *testing.T) {
+	b, err := gemmOfCLBlast().Bind(nil)
+	require.NoError(t, err)
+	c := b.Count()
+	require.Equal(t, []int64{82944, 17956}, []int64{c.Total, c.Valid})
+}
+
+func BenchmarkCLBlast(b *testing.B) {
+	for b.Loop() {
+		s, err := gemmOfCLBlast().Bind(nil)
+		require.NoError(b, err)
+		n := 0
+		for range s.All() {
+			n++
+		}
+		require.Equal(b, 17956, n)
+	}
+}
+
+// Products of 10^9 points and more: narrowing finds what is left without a walk.
+func TestLargeProducts(t *testing.T) {
+	ten := func(expr ...string) *space.Space {
+		s := &space.Space{}
+		for i := range 10 {
+			p := space.Param{Name: fmt.Sprintf("p%d", i)}
+			for v := range 10 {
+				p.Values = append(p.Values, v)
+			}
+			s.Params = append(s.Params, p)
+		}
+		for _, e := range expr {
+			s.Constraints = append(s.Constraints, space.Constraint{Name: e, Expr: e})
+		}
+		return s
+	}
+	for _, c := range []struct {
+		name  string
+		exprs []string
+		valid int64
+	}{
+		{"sum of all", []string{"p0+p1+p2+p3+p4+p5+p6+p7+p8+p9 == 3"}, 220},
+		{"first with last", []string{"p0*10+p9 == 42", "p1 == p8", "p2 == p7", "p3 == p6 && p4 == p5", "p0+p1+p2+p3+p4 == 4"}, 1},
+		{"nothing constrained", nil, 10_000_000_000},
+		{"one constrained", []string{"p4 % 3 == 1"}, 3_000_000_000},
+		{"impossible", []string{"p0*p1*p2*p3 > 6561"}, 0},
+		{"never", []string{"1 > 2"}, 0},
+		{"product", []string{"(p0+1)*(p1+1)*(p2+1)*(p3+1)*(p4+1)*(p5+1)*(p6+1)*(p7+1)*(p8+1)*(p9+1) <= 3"}, 21},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b, err := ten(c.exprs...).Bind(nil)
+			require.NoError(t, err)
+			counts := b.Count()
+			require.Equal(t, c.valid, counts.Valid)
+			sum := counts.Valid
+			for _, r := range counts.Removed {
+				sum += r.Count
+			}
+			require.Equal(t, counts.Total, sum)
+			index, ok := b.Sample(rand.New(rand.NewPCG(1, 1)))
+			require.Equal(t, c.valid > 0, ok)
+			if ok {
+				require.True(t, b.Holds(index))
+			}
+			if c.valid < 1000 {
+				n := int64(0)
+				for config := range b.All() {
+					require.NoError(t, b.Check(config))
+					n++
+				}
+				require.Equal(t, c.valid, n)
+			}
+		})
+	}
+}
+
+// Narrowing and plain traversal agree on random spaces, and so do Next, All, Holds and
+// Sample.
+func TestNarrowingAgrees(t *testing.T) {
+	names := []string{"a", "b", "c", "d"}
+	operand := rapid.Custom(func(t *rapid.T) string {
+		return rapid.SampledFrom([]string{"a", "b", "c", "d", "2", "5", "(-3)", "0"}).Draw(t, "operand")
+	})
+	term := rapid.Custom(func(t *rapid.T) string {
+		x, y := operand.Draw(t, "x"), operand.Draw(t, "y")
+		if op := rapid.SampledFrom([]string{"+", "-", "*", "/", "%", "min", "max", "ceildiv"}).Draw(t, "op"); len(op) == 1 {
+			return "(" + x + op + y + ")"
+		} else {
+			return op + "(" + x + "," + y + ")"
+		}
+	})
+	condition := rapid.Custom(func(t *rapid.T) string {
+		x, y := term.Draw(t, "left"), term.Draw(t, "right")
+		text := x + rapid.SampledFrom([]string{"==", "!=", "<", "<=", ">", ">="}).Draw(t, "cmp") + y
+		if rapid.Bool().Draw(t, "not") {
+			return "!(" + text + ")"
+		}
+		return text
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		small, large := &space.Space{}, &space.Space{}
+		for _, n := range names {
+			p := space.Param{Name: n, Values: rapid.SliceOfNDistinct(rapid.IntRange(-4, 9), 1, 5, rapid.ID[int]).Draw(t, n)}
+			small.Params, large.Params = append(small.Params, p), append(large.Params, p)
+		}
+		for i := range rapid.IntRange(0, 3).Draw(t, "constraints") {
+			e := condition.Draw(t, "condition")
+			if rapid.Bool().Draw(t, "two") {
+				e += rapid.SampledFrom([]string{" && ", " || "}).Draw(t, "logic") + condition.Draw(t, "condition")
+			}
+			c := space.Constraint{Name: fmt.Sprint(i), Expr: e}
+			small.Constraints, large.Constraints = append(small.Constraints, c), append(large.Constraints, c)
+		}
+		// Parameters with but one valid value each make the product a large one.
+		for i := range 21 {
+			p := space.Param{Name: fmt.Sprintf("z%d", i), Values: []int{0, 1}}
+			large.Params = append(large.Params, p)
+			large.Constraints = append(large.Constraints, space.Constraint{Name: p.Name, Expr: p.Name + " == 1"})
+		}
+		s, err := small.Bind(nil)
+		require.NoError(t, err)
+		l, err := large.Bind(nil)
+		require.NoError(t, err)
+		require.Equal(t, s.Count().Valid, l.Count().Valid)
+		var index []int
+		for c := range s.All() {
+			var ok bool
+			index, ok = s.Next(index)
+			require.True(t, ok)
+			require.True(t, s.Holds(index))
+			for p, i := range index {
+				_, v := c.At(p)
+				require.Equal(t, v, small.Params[p].Values[i])
+			}
+		}
+		if _, more := s.Next(index); index != nil {
+			require.False(t, more)
+		}
+		if index, ok := s.Sample(rand.New(rand.NewPCG(1, 1))); ok {
+			require.True(t, s.Holds(index))
+		} else {
+			require.Zero(t, s.Count().Valid)
+		}
+	})
 }

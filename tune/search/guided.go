@@ -12,6 +12,7 @@ import (
 // The default strategy's settings. They were chosen for being plain, on spaces of one
 // kernel each that differ in size, smoothness and failures, and none is tied to a space.
 const (
+	mostPoints   = 512  // that the model is asked about: its work grows with their square
 	firstPoints  = 12   // spread over the space before the first model
 	mostPool     = 600  // candidates that are scored for each proposal
 	keptPool     = 200  // of these, the most promising that outlive a new fit
@@ -100,6 +101,9 @@ func (g *guided) Observe(p Point, r Result) {
 }
 
 func (g *guided) Propose() (Point, bool) {
+	if len(g.times) >= mostPoints {
+		return g.leftover()
+	}
 	g.dropTaken()
 	var c *candidate
 	if len(g.taken) < firstPoints || len(g.times) < 3 {

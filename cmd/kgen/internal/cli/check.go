@@ -192,6 +192,9 @@ func (r *checkReport) run(ctx context.Context, j *job, f *checkFlags, dev bench.
 	if err != nil {
 		return err
 	}
+	if len(parts) == 0 {
+		return usagef("%s: nothing to check: no block of this problem writes anything", j.problem)
+	}
 	v := &checkRun{dev: dev, args: j.problem.Args(), data: data}
 	if err := v.launch(ctx, c, text, parts); err != nil {
 		return err
