@@ -85,6 +85,9 @@ tcgen05.fence::after_thread_sync;`
 			}
 		}, bench.UninitialisedSharedRead, "tcgen05.mma"},
 		{"columns that nobody has", swap("b32 [%sm+8192], 512;\n", "b32 [%sm+8192], 32;\n"), bench.BadDescriptor, "not all allocated"},
+		{"sums of half the rows in columns that nobody has", func(p *tensorProgram) {
+			p.issue = replace(p.issue, product, "add.u32 %xa, %tm, 1000; xor.b32 %id, %id, 201326592;\n"+replace(product, "[%tm]", "[%xa]"))
+		}, bench.BadDescriptor, "not all allocated"},
 		{"lanes of another warp", func(p *tensorProgram) {
 			p.all = replace(load, "[%la+4]", "[%tm+4]") + "tcgen05.wait::ld.sync.aligned; bar.sync 0;"
 		}, bench.BadDescriptor, "reaches lanes"},

@@ -393,8 +393,15 @@ func narrowBits(t ptx.Type) int {
 func (p *product) uses(w *warp, in *inst, lane int) (list []tensorUse, ok bool) {
 	op, l := p.op, &p.layout
 	ok = true
-	add := func(what string, c *cta, first, count, from, n int, sum bool) {
-		u := tensorUse{tensorArea: lanesArea(c, first, count, from, n), write: sum, sum: sum}
+	all := uint8(0xff)
+	half := func(a tensorAddress) uint8 { // every other group of lanes, from the address's on
+		if !l.half {
+			return all
+		}
+		return 0x55 << (a.lane() / tensorGroup)
+	}
+	add := func(what string, c *cta, groups uint8, from, n int, sum bool) {
+		u := tensorUse{tensorArea: tensorArea{c, groups, from, from + n}, write: sum, sum: sum}
 		if ok && w.inside(in, lane, what, &u.tensorArea) {
 			list = append(list, u)
 			return
@@ -406,25 +413,17 @@ func (p *product) uses(w *warp, in *inst, lane int) (list []tensorUse, ok bool) 
 		if !ok {
 			break
 		}
-		if l.half {
-			add("the sums", c, 0, tensorLanes, p.d.column(), p.n, true)
-			list[len(list)-1].groups = 0x55 << (p.d.lane() / tensorGroup)
-		} else {
-			add("the sums", c, 0, tensorLanes, p.d.column(), p.n/l.parts, true)
-		}
+		add("the sums", c, half(p.d), p.d.column(), p.n/l.parts, true)
 		if op.aInTensor {
 			p.checkLane(w, in, lane, "A", p.a, &ok)
-			add("A", c, 0, tensorLanes, p.a.column(), p.columnsOfA(), false)
-			if ok && l.half {
-				list[len(list)-1].groups = 0x55 << (p.a.lane() / tensorGroup)
-			}
+			add("A", c, half(p.a), p.a.column(), p.columnsOfA(), false)
 		}
 		if op.sparse {
-			add("the metadata", c, 0, tensorLanes, p.meta.column()+p.selector, p.metaColumns(), false)
+			add("the metadata", c, all, p.meta.column()+p.selector, p.metaColumns(), false)
 		}
 		if op.kind.scaled {
-			add("A's scale factors", c, 0, tensorLanes, p.scaleA.column(), (l.rows+31)/32, false)
-			add("B's scale factors", c, 0, tensorLanes, p.scaleB.column(), (p.n/l.parts+31)/32, false)
+			add("A's scale factors", c, all, p.scaleA.column(), (l.rows+31)/32, false)
+			add("B's scale factors", c, all, p.scaleB.column(), (p.n/l.parts+31)/32, false)
 		}
 	}
 	return list, ok
