@@ -35,9 +35,6 @@ type Access struct {
 	Bytes             float64 // that threads asked for; 0 if unknown
 }
 
-// SectorBytes is the unit in which an SM asks for global memory.
-const SectorBytes = 32
-
 // excess returns how many times the least sectors an access touches, and false
 // where that is not known. Without the bytes asked for, 4 a thread are assumed,
 // for which a warp needs 4 sectors.
@@ -47,7 +44,7 @@ func (a Access) excess() (float64, bool) {
 	}
 	least := 4 * a.Requests
 	if a.Bytes > 0 {
-		least = max(a.Bytes/SectorBytes, a.Requests)
+		least = max(a.Bytes/bench.SectorBytes, a.Requests)
 	}
 	return a.Sectors / least, true
 }

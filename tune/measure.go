@@ -112,7 +112,7 @@ func (s *stage) time(ctx context.Context, ptx []byte, p *program, parts []family
 	if err != nil {
 		return nil, err
 	}
-	defer s.device.Unload(m) //nolint:errcheck // it is loaded
+	defer s.device.Unload(m)
 	memory, free, err := s.workspace(p.plan)
 	if err != nil {
 		return nil, err

@@ -72,7 +72,7 @@ func (s *stage) check(ctx context.Context, ptx []byte, c *codegen.Compiled, part
 	if err != nil {
 		return err
 	}
-	defer s.device.Unload(m) //nolint:errcheck // it is loaded
+	defer s.device.Unload(m)
 	memory, free, err := s.workspace(plan)
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (s *stage) workspace(plan *codegen.Plan) (memory []bench.Buffer, free func(
 	memory = append(memory, s.buffers...)
 	free = func() {
 		for _, b := range memory[len(s.buffers):] {
-			s.device.Free(b) //nolint:errcheck // it is allocated
+			s.device.Free(b)
 		}
 	}
 	for _, bytes := range plan.Workspace {

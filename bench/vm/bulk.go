@@ -147,14 +147,7 @@ func (d *decoder) bulkOperands(op *bulkOp, within bool, multicast string, policy
 	ops := d.src.Operands
 	in := d.new(kindMasked)
 	in.bulk = op
-	take := func() *ptx.Operand {
-		if len(ops) == 0 {
-			d.refuse("want more operands")
-		}
-		o := &ops[0]
-		ops = ops[1:]
-		return o
-	}
+	take := d.taking(&ops)
 	dst, src := take(), take()
 	globalSide, sharedSide := dst, src
 	if op.told {

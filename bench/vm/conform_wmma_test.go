@@ -24,7 +24,6 @@ type wmmaCase struct {
 	bits       int
 	rowA, colB bool // the one layout that there is
 	mod        string
-	after      string // of the types in wmma.mma
 }
 
 func wmmaCases() []wmmaCase {

@@ -59,6 +59,19 @@ type bind struct {
 	value int32
 }
 
+// taking returns what takes the next of the operands that are left, and refuses where
+// there is none.
+func (d *decoder) taking(left *[]ptx.Operand) func() *ptx.Operand {
+	return func() *ptx.Operand {
+		if len(*left) == 0 {
+			d.refuse("want more operands")
+		}
+		o := &(*left)[0]
+		*left = (*left)[1:]
+		return o
+	}
+}
+
 // refuse ends decoding of the module with a complaint about the current
 // instruction.
 func (d *decoder) refuse(format string, args ...any) {

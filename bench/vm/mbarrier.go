@@ -79,14 +79,7 @@ func (d *decoder) mbarrier() {
 	in.mem = d.newMem(space)
 	in.mem.size = 8
 	d.bind(&op.count, d.constant(class32, 1))
-	next := func() *ptx.Operand {
-		if len(ops) == 0 {
-			d.refuse("want more operands")
-		}
-		o := &ops[0]
-		ops = ops[1:]
-		return o
-	}
+	next := d.taking(&ops)
 	switch what {
 	case "init":
 		op.kind = mbarrierInit

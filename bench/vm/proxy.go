@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -21,6 +22,20 @@ type flight struct {
 
 // span is a range of shared memory, [off, end).
 type span struct{ off, end uint64 }
+
+// joinSpans sorts spans, in place, and makes one of those that touch.
+func joinSpans(list []span) []span {
+	slices.SortFunc(list, func(a, b span) int { return cmp.Compare(a.off, b.off) })
+	joined := list[:0]
+	for _, s := range list {
+		if n := len(joined); n > 0 && joined[n-1].end >= s.off {
+			joined[n-1].end = max(joined[n-1].end, s.end)
+			continue
+		}
+		joined = append(joined, s)
+	}
+	return joined
+}
 
 // againstReads reports a write into memory that is being read.
 func (r *raceState) againstReads(at *side, off uint64, n int) {
@@ -128,17 +143,22 @@ func (r *raceState) bulkReducing(c *bulkCopy) {
 	}
 }
 
-// readBy makes a copy's source one that an event has read.
-func (r *raceState) readBy(id uint32, c *bulkCopy) {
-	at := side{w: c.w, in: c.in, lane: c.lane, space: ptx.SpaceShared, id: id}
-	for _, s := range c.reading.ranges {
+// readSpans makes ranges of shared memory ones that a side has read.
+func (r *raceState) readSpans(ranges []span, at *side) {
+	for _, s := range ranges {
 		cells := r.cells(s.off, int(s.end-s.off))
 		for j := range cells {
 			if cells[j].w&specialStamp == 0 {
-				r.read(&cells[j], &at)
+				r.read(&cells[j], at)
 			}
 		}
 	}
+}
+
+// readBy makes a copy's source one that an event has read.
+func (r *raceState) readBy(id uint32, c *bulkCopy) {
+	at := side{w: c.w, in: c.in, lane: c.lane, space: ptx.SpaceShared, id: id}
+	r.readSpans(c.reading.ranges, &at)
 }
 
 // agent is the number of an mbarrier's own clock, beside the warps'.

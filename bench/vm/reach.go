@@ -13,7 +13,7 @@ type reach struct {
 // reachable lists a function and all that it may run, itself first.
 func (m *module) reachable(f *ptx.Function) []*ptx.Function {
 	r := reach{m: m, list: []*ptx.Function{f}, seen: map[any]bool{f: true}}
-	for done := 0; done < len(r.list); done++ { // the list grows meanwhile
+	for done := 0; done < len(r.list); done++ { //nolint:intrange // the list grows meanwhile
 		for _, in := range r.list[done].Code {
 			for j := range in.Operands {
 				r.operand(&in.Operands[j])

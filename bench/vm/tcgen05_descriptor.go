@@ -2,7 +2,6 @@ package vm
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/ptx"
@@ -110,16 +109,7 @@ func (w *warp) footprints(x *tensorWork, all []*matrix) ([]span, bool) {
 			ok = false
 		})
 	}
-	slices.SortFunc(list, func(a, b span) int { return int(int64(a.off) - int64(b.off)) })
-	joined := list[:0]
-	for _, s := range list {
-		if n := len(joined); n > 0 && joined[n-1].end >= s.off {
-			joined[n-1].end = max(joined[n-1].end, s.end)
-			continue
-		}
-		joined = append(joined, s)
-	}
-	return joined, ok
+	return joinSpans(list), ok
 }
 
 // readMatrices notes that an operation reads matrices in shared memory; false

@@ -97,14 +97,7 @@ func (op *tensorMMA) scaleParts(d *decoder) {
 // predicate {, the rest}.
 func (op *tensorMMA) operands(d *decoder, in *inst) {
 	ops := d.src.Operands
-	next := func() *ptx.Operand {
-		if len(ops) == 0 {
-			d.refuse("want more operands")
-		}
-		o := &ops[0]
-		ops = ops[1:]
-		return o
-	}
+	next := d.taking(&ops)
 	d.tensorAddress(in, &op.d, next())
 	if a := next(); a.Kind == ptx.OpAddr {
 		op.aInTensor = true

@@ -465,13 +465,6 @@ func (r *raceState) readBySpans(id uint32, x *tensorWork) {
 	}
 	r.dropFlight(x.reading)
 	at := side{w: x.w, in: x.in, lane: x.lane, space: ptx.SpaceShared, id: id}
-	for _, s := range x.reading.ranges {
-		cells := r.cells(s.off, int(s.end-s.off))
-		for j := range cells {
-			if cells[j].w&specialStamp == 0 {
-				r.read(&cells[j], &at)
-			}
-		}
-	}
+	r.readSpans(x.reading.ranges, &at)
 	x.reading = nil
 }

@@ -1,8 +1,6 @@
 package vm
 
 import (
-	"slices"
-
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/ptx"
 )
@@ -23,16 +21,7 @@ func (w *warp) footprint(f *wgmmaFlight) []span {
 	}
 	d := decodeDescriptor(f.b)
 	op.chunks(&d, 0, op.n, op.k, op.transB, add)
-	slices.SortFunc(list, func(a, b span) int { return int(int64(a.off) - int64(b.off)) })
-	joined := list[:0]
-	for _, s := range list {
-		if n := len(joined); n > 0 && joined[n-1].end >= s.off {
-			joined[n-1].end = max(joined[n-1].end, s.end)
-			continue
-		}
-		joined = append(joined, s)
-	}
-	return joined
+	return joinSpans(list)
 }
 
 // watchWgmma notes what an instruction reads until it has landed, and that its

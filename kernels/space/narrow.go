@@ -74,16 +74,16 @@ func (b *Bound) narrowing() *narrowing {
 	return w
 }
 
-// run traverses. It reports whether it came to the end.
-func (w *narrowing) run() bool {
+// run traverses, to the end or until visit or settled say that it is enough.
+func (w *narrowing) run() {
 	for _, i := range w.ready[0] {
 		w.frame.fault = false
 		if !w.rules[i].holds(&w.frame) || w.frame.fault {
 			w.count(i, w.open(0, -1))
-			return true
+			return
 		}
 	}
-	return w.enter(0, w.start != nil)
+	w.enter(0, w.start != nil)
 }
 
 // enter narrows what is open behind a prefix of length depth and extends it. On the

@@ -157,10 +157,12 @@ func (s *Space) check(env Env) error {
 		if _, taken := env[p.Name]; taken {
 			return fmt.Errorf("parameter %s has the name of a size or limit: rename it", p.Name)
 		}
-		for i, v := range p.Values {
-			if slices.Contains(p.Values[:i], v) {
+		values := make(map[int]bool, len(p.Values))
+		for _, v := range p.Values {
+			if values[v] {
 				return fmt.Errorf("parameter %s lists %d twice", p.Name, v)
 			}
+			values[v] = true
 		}
 		seen[p.Name] = true
 	}

@@ -23,7 +23,7 @@ type part struct {
 // residuals are one pass.
 func (r *Run) parts() []part {
 	c := r.Config
-	act, w := float64(c.Type.Bytes), float64(c.Type.Bytes)
+	b := float64(c.Type.Bytes) // of weights and activations
 	sequences := float64(r.Batch / r.DP)
 	m := sequences * r.newTokens()
 	d, h, tp := float64(c.Hidden), float64(c.HeadDim), float64(r.TP)
@@ -32,17 +32,17 @@ func (r *Run) parts() []part {
 	v := float64(c.Vocab) / tp
 	layers := (c.Layers + r.PP - 1) / r.PP
 	linear := func(name string, count int64, in, out float64) part {
-		return part{name, count, 2 * m * in * out, w*in*out + act*m*(in+out), true}
+		return part{name, count, 2 * m * in * out, b * (in*out + m*(in+out)), true}
 	}
 	pass := func(name string, count int64, flops, elements float64) part {
-		return part{name, count, flops, act * elements, false}
+		return part{name, count, flops, b * elements, false}
 	}
-	keys := sequences * float64(r.cached()) * k * h * 2
+	keys := sequences * float64(r.Seq) * k * h * 2
 	return []part{
 		pass("embedding", 1, 0, 2*m*d),
 		pass("norms and residuals", 2*layers, 8*m*d, 4*m*d),
 		linear("q, k, v projections", layers, d, (n+2*k)*h),
-		{"attention", layers, 4 * sequences * r.pairs() * n * h, act*2*m*n*h + float64(r.KV.Bytes)*keys, true},
+		{"attention", layers, 4 * sequences * r.pairs() * n * h, b*2*m*n*h + float64(r.KV.Bytes)*keys, true},
 		linear("output projection", layers, n*h, d),
 		linear("gate and up", layers, d, 2*f),
 		pass("activation", layers, 5*m*f, 3*m*f),
@@ -51,9 +51,6 @@ func (r *Run) parts() []part {
 		linear("head", 1, d, v),
 	}
 }
-
-// cached tokens of a sequence: those whose keys and values attention reads.
-func (r *Run) cached() int64 { return r.Seq }
 
 // backward is how much more of a part's operations and bytes training has: twice the
 // products, for inputs and weights, and once more where they are computed again.

@@ -218,26 +218,26 @@ func (l *launch) quantity(q quantity) (float64, bool, error) {
 	return 0, false, nil
 }
 
-// mean is the launches' mean of what get finds in each. It refuses a quantity
+// mean is the launches' mean of what get finds in each, 0 where none has it. It refuses a quantity
 // that only some of them have: a sum of some over the time of all is wrong.
-func mean(group []*launch, name string, get func(*launch) (float64, bool, error)) (float64, bool, error) {
+func mean(group []*launch, name string, get func(*launch) (float64, bool, error)) (float64, error) {
 	sum, n := 0.0, 0
 	for _, l := range group {
 		v, ok, err := get(l)
 		if err != nil {
-			return 0, false, err
+			return 0, err
 		}
 		if ok {
 			sum, n = sum+v, n+1
 		}
 	}
 	if n == 0 {
-		return 0, false, nil
+		return 0, nil
 	}
 	if n < len(group) {
-		return 0, false, group[0].first.errorf("kernel %s: %s in %d of %d launches: want it in all", short(group[0].kernel), name, n, len(group))
+		return 0, group[0].first.errorf("kernel %s: %s in %d of %d launches: want it in all", short(group[0].kernel), name, n, len(group))
 	}
-	return sum / float64(n), true, nil
+	return sum / float64(n), nil
 }
 
 // quantityNames are for errors.
@@ -251,7 +251,7 @@ var quantityNames = [quantities]string{
 func kernelOf(group []*launch) (*roofline.Kernel, error) {
 	var q [quantities]float64
 	for i := range quantities {
-		v, _, err := mean(group, quantityNames[i], func(l *launch) (float64, bool, error) { return l.quantity(i) })
+		v, err := mean(group, quantityNames[i], func(l *launch) (float64, bool, error) { return l.quantity(i) })
 		if err != nil {
 			return nil, err
 		}
@@ -315,7 +315,7 @@ func operations(group []*launch) ([]roofline.Operations, error) {
 		if slices.ContainsFunc(vectorFLOPs[:i], func(g flops) bool { return g.math == f.math && has(out, f.math) }) {
 			continue // the same by the other prefix
 		}
-		v, _, err := mean(group, string(f.math)+" instructions", func(l *launch) (float64, bool, error) { return l.some(f.source) })
+		v, err := mean(group, string(f.math)+" instructions", func(l *launch) (float64, bool, error) { return l.some(f.source) })
 		if err != nil {
 			return nil, err
 		}
@@ -330,7 +330,7 @@ func operations(group []*launch) ([]roofline.Operations, error) {
 		if !ok {
 			continue
 		}
-		v, _, err := mean(group, m, func(l *launch) (float64, bool, error) { return l.number(m, plain) })
+		v, err := mean(group, m, func(l *launch) (float64, bool, error) { return l.number(m, plain) })
 		if err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/target"
 )
 
@@ -58,7 +59,6 @@ const (
 )
 
 const (
-	sectorBytes    = 32
 	wavefrontBytes = 128
 	warpThreads    = 32
 )
@@ -72,15 +72,15 @@ var sources = [quantities][]source{
 		one(data, "dram__bytes.sum"),
 		sum(data, 1, "dram__bytes_read.sum", "dram__bytes_write.sum"),
 		sum(data, 1, "dram__bytes_op_read.sum", "dram__bytes_op_write.sum"),
-		sum(plain, sectorBytes, "dram__sectors_read.sum", "dram__sectors_write.sum"),
-		sum(plain, sectorBytes, "dram__sectors_op_read.sum", "dram__sectors_op_write.sum"),
-		sum(plain, sectorBytes, "dram__sectors.sum"),
+		sum(plain, bench.SectorBytes, "dram__sectors_read.sum", "dram__sectors_write.sum"),
+		sum(plain, bench.SectorBytes, "dram__sectors_op_read.sum", "dram__sectors_op_write.sum"),
+		sum(plain, bench.SectorBytes, "dram__sectors.sum"),
 	},
 	dramRate: {one(rate, "dram__bytes.sum.per_second"), sum(rate, 1, "dram__bytes_read.sum.per_second", "dram__bytes_write.sum.per_second"),
 		sum(rate, 1, "dram__bytes_op_read.sum.per_second", "dram__bytes_op_write.sum.per_second"), one(rate, "Memory Throughput")},
-	l2Bytes: {one(data, "lts__t_bytes.sum"), sum(plain, sectorBytes, "lts__t_sectors.sum"),
-		sum(plain, sectorBytes, "lts__t_sectors_op_read.sum", "lts__t_sectors_op_write.sum", "lts__t_sectors_op_atom.sum", "lts__t_sectors_op_red.sum"),
-		sum(plain, sectorBytes, "lts__t_sectors_op_read.sum", "lts__t_sectors_op_write.sum")},
+	l2Bytes: {one(data, "lts__t_bytes.sum"), sum(plain, bench.SectorBytes, "lts__t_sectors.sum"),
+		sum(plain, bench.SectorBytes, "lts__t_sectors_op_read.sum", "lts__t_sectors_op_write.sum", "lts__t_sectors_op_atom.sum", "lts__t_sectors_op_red.sum"),
+		sum(plain, bench.SectorBytes, "lts__t_sectors_op_read.sum", "lts__t_sectors_op_write.sum")},
 	wavefronts: {sum(plain, 1, "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"),
 		sum(plain, 1, "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum")},
 	conflicts: {sum(plain, 1, "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"),
@@ -92,7 +92,7 @@ var sources = [quantities][]source{
 	occupancy:        {sum(percent, 0.01, "sm__warps_active.avg.pct_of_peak_sustained_active"), sum(percent, 0.01, "Achieved Occupancy")},
 	waves:            {one(plain, "launch__waves_per_multiprocessor"), one(plain, "Waves Per SM")},
 	hitRate:          {sum(percent, 0.01, "lts__t_sector_hit_rate.pct"), sum(percent, 0.01, "L2 Hit Rate")},
-	spilled: {sum(plain, sectorBytes, "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum", "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum"),
+	spilled: {sum(plain, bench.SectorBytes, "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum", "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum"),
 		sum(data, 1, "l1tex__t_bytes_pipe_lsu_mem_local.sum")},
 	loadRequests:  {one(plain, "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum")},
 	loadSectors:   {one(plain, "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum")},

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/simt"
 )
 
@@ -44,12 +45,9 @@ func (c *Counts) Wavefronts() int64 {
 	return c.SharedLoads + c.SharedStores + c.SharedMatrix + c.SharedCopies
 }
 
-// sectorBytes is the unit in which L2 is read and written.
-const sectorBytes = 32
-
 // L2Bytes returns the bytes that cross between the SMs and L2.
 func (c *Counts) L2Bytes() int64 {
-	return sectorBytes * (c.Loads.Sectors + c.Stores.Sectors + c.Copies.Sectors)
+	return bench.SectorBytes * (c.Loads.Sectors + c.Stores.Sectors + c.Copies.Sectors)
 }
 
 // add adds n times d.
@@ -102,7 +100,7 @@ func (r *request) sectors(f func(sector int64)) {
 	list := all[:0]
 	sorted := true
 	for i := range r.n {
-		for s, last := r.addr[i]/sectorBytes, (r.addr[i]+r.size[i]-1)/sectorBytes; s <= last; s++ {
+		for s, last := r.addr[i]/bench.SectorBytes, (r.addr[i]+r.size[i]-1)/bench.SectorBytes; s <= last; s++ {
 			if n := len(list); n > 0 {
 				if list[n-1] == s {
 					continue

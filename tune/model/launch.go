@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 
+	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen"
 	"github.com/kgen-dev/kgen/codegen/simt"
 	"github.com/kgen-dev/kgen/codegen/target"
@@ -88,7 +89,7 @@ func newLaunch(g *target.GPU, k *simt.Kernel, s *codegen.PlanStep, in Inputs) (*
 	}
 	w.clock = newTimeline(g, k)
 	w.run()
-	l.traffic, l.cycles, l.written = w.counts, w.clock.cycles(), float64(sectorBytes*w.counts.Stores.Sectors)
+	l.traffic, l.cycles, l.written = w.counts, w.clock.cycles(), float64(bench.SectorBytes*w.counts.Stores.Sectors)
 	lightest := 0
 	for i := range l.classes {
 		c := &l.classes[i]

@@ -3,6 +3,7 @@ package model
 import (
 	"math/bits"
 
+	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen"
 	"github.com/kgen-dev/kgen/codegen/simt"
 )
@@ -165,7 +166,7 @@ func (w *walk) global(kind *Access, warp int, m uint32, addr lanes, offset int64
 	kind.Sectors += n
 	if !store {
 		w.seen[p] += n
-		w.counts.Read[p] += n * sectorBytes
+		w.counts.Read[p] += n * bench.SectorBytes
 	}
 }
 
@@ -252,11 +253,11 @@ func (w *walk) box(m *codegen.TensorMap, base int64, at []lanes, thread int, blo
 			w.first[p] = from
 		}
 		kind.Bytes += to - from
-		for s := from / sectorBytes; s <= (to-1)/sectorBytes; s++ {
+		for s := from / bench.SectorBytes; s <= (to-1)/bench.SectorBytes; s++ {
 			kind.Sectors++
 			w.reads[p].touch(s)
 			w.seen[p]++
-			w.counts.Read[p] += sectorBytes * blocks
+			w.counts.Read[p] += bench.SectorBytes * blocks
 		}
 	}
 }

@@ -76,7 +76,6 @@ type Space struct {
 	Cut bool
 
 	domain *search.Listed
-	order  []int // entry of each point of the domain
 }
 
 // ErrFormat marks files that are in none of the formats, or broken.

@@ -41,7 +41,7 @@ func (r *random) Propose() (Point, bool) {
 		if r.rest != nil {
 			break
 		}
-		if p, ok := r.domain.Sample(r.rand); ok && r.take(p) {
+		if p, ok := r.domain.Sample(r.rand); ok && r.keys.take(r.drawn, p) {
 			return p, true
 		}
 	}
@@ -50,20 +50,10 @@ func (r *random) Propose() (Point, bool) {
 	}
 	for {
 		p, ok := r.rest.Propose()
-		if !ok || r.take(p) {
+		if !ok || r.keys.take(r.drawn, p) {
 			return p, ok
 		}
 	}
-}
-
-// take marks a point and reports whether it is new.
-func (r *random) take(p Point) bool {
-	key := r.keys.of(p)
-	if r.drawn[key] {
-		return false
-	}
-	r.drawn[key] = true
-	return true
 }
 
 func (r *random) Observe(p Point, _ Result) { r.drawn[r.keys.of(p)] = true }

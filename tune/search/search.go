@@ -200,6 +200,16 @@ func newKeys(dims []Dim) keys {
 	return keys{slices.ContainsFunc(dims, func(d Dim) bool { return d.Len > 256 })}
 }
 
+// take marks a point as seen and reports whether it is new.
+func (k keys) take(seen map[string]bool, p Point) bool {
+	key := k.of(p)
+	if seen[key] {
+		return false
+	}
+	seen[key] = true
+	return true
+}
+
 func (k keys) of(p Point) string {
 	b := make([]byte, 0, 32)
 	for _, i := range p {

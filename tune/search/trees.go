@@ -166,25 +166,16 @@ func (f *forest) Propose() (Point, bool) {
 	for len(f.queue) > 0 {
 		p := f.queue[0]
 		f.queue = f.queue[1:]
-		if f.take(p) {
+		if f.keys.take(f.taken, p) {
 			return p, true
 		}
 	}
 	for {
 		p, ok := f.spare.Propose()
-		if !ok || f.take(p) {
+		if !ok || f.keys.take(f.taken, p) {
 			return p, ok
 		}
 	}
-}
-
-func (f *forest) take(p Point) bool {
-	key := f.keys.of(p)
-	if f.taken[key] {
-		return false
-	}
-	f.taken[key] = true
-	return true
 }
 
 func (f *forest) Observe(p Point, r Result) {

@@ -32,7 +32,7 @@ func explain(path string, err error) error {
 	}
 }
 
-//nolint:revive // neither result is a failure of its own
+//nolint:revive,staticcheck // neither result is a failure of its own
 func causeOf(err error) (cause error, advice string) {
 	const elsewhere = ": set " + Env + " to a folder with room for it"
 	var s *sqlite.Error

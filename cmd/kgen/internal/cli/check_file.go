@@ -65,7 +65,7 @@ func (a *app) checkFile(ctx context.Context, name, gpuName string, m *machineFla
 		if err != nil {
 			return nil, usage(err)
 		}
-		defer dev.Unload(module) //nolint:errcheck // it is loaded
+		defer dev.Unload(module)
 		k, err := pickKernel(module, f.kernel)
 		if err != nil {
 			return nil, usagef("%s: %w", name, err)

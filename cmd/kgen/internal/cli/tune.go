@@ -119,7 +119,7 @@ func (a *app) tune(ctx context.Context, j *job, f *tuneFlags) error {
 		if device, err = openThisGPU(j.gpu); err != nil {
 			return err
 		}
-		defer device.Close() //nolint:errcheck // what was measured is recorded
+		defer device.Close() // what was measured is recorded
 	}
 	p := a.newProgress()
 	r, err := tune.Run(ctx, tune.Options{
