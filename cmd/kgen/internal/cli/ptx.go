@@ -146,7 +146,7 @@ func (a *app) checkPTX(name string) error {
 		kernels = fmt.Sprintf("%d kernels", n)
 	}
 	fmt.Fprintf(a.out, "%s: right: PTX %s for %s, %s\n", name, r.Version, r.Target, kernels)
-	fmt.Fprintf(a.out, "needs PTX %s for %s; %s at least, in the newest PTX\n", r.LeastVersion, r.Target, r.LeastTarget)
+	fmt.Fprintf(a.out, "the least that would do: PTX %s for %s; for the newest PTX, %s\n", r.LeastVersion, r.Target, r.LeastTarget)
 	return nil
 }
 
