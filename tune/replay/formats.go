@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -288,8 +289,8 @@ func (r *reader) ktt(raw json.RawMessage) (Entry, error) {
 }
 
 // readCSV reads a compact CSV: the parameters, then status, then times in milliseconds. A
-// last line without its end is left out if its time could have been cut.
-func readCSV(text []byte) (*Space, error) {
+// last line without its end is left out if its time could have been cut (see Cut).
+func readCSV(ctx context.Context, text []byte) (*Space, error) {
 	c := csv.NewReader(bytes.NewReader(text))
 	c.FieldsPerRecord = -1
 	head, err := c.Read()
@@ -304,15 +305,26 @@ func readCSV(text []byte) (*Space, error) {
 	}
 	whole := bytes.HasSuffix(text, []byte{'\n'})
 	for {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		row, err := c.Read()
 		if errors.Is(err, io.EOF) {
 			return &r.space, nil
 		}
 		last := c.InputOffset() == int64(len(text))
 		switch {
-		case last && !whole && (err != nil || len(row) < len(head) || mean == len(head)-1):
-			r.space.Cut = true
+		case !last || whole:
+		case err != nil || len(row) < len(head):
+			r.space.Cut = CutRecord
 			return &r.space, nil
+		case mean == len(head)-1:
+			r.space.Cut = CutTime
+			return &r.space, nil
+		default:
+			r.space.Cut = CutLine
+		}
+		switch {
 		case err != nil:
 			return nil, fmt.Errorf("%w: %w", ErrFormat, err)
 		case len(row) != len(head):

@@ -3,7 +3,9 @@ package replay
 import (
 	"bufio"
 	"bytes"
+	"compress/flate"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,64 +21,114 @@ const maxBytes = 1 << 30
 // ReadFile reads a space from a Kernel Tuner cache, T4 results, KTT's own results, or a
 // compact CSV, each of which may be packed by gzip. A file that ends within a record is
 // legal: the record is left out. Errors wrap ErrFormat where the file is at fault.
-func ReadFile(file string) (*Space, error) {
+func ReadFile(ctx context.Context, file string) (*Space, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	s, err := Read(f)
-	if err != nil {
+	s, packed, err := read(ctx, f)
+	switch {
+	case errors.Is(err, ErrFormat) && !packed && strings.HasSuffix(strings.ToLower(file), ".gz"):
+		return nil, fmt.Errorf("%s: its name ends in .gz, but gzip did not pack it; read as it stands: %w", filepath.Base(file), err)
+	case err != nil:
 		return nil, fmt.Errorf("%s: %w", filepath.Base(file), err)
 	}
 	return s, nil
 }
 
 // Read reads a space; see ReadFile.
-func Read(r io.Reader) (*Space, error) {
-	data, cut, err := unpack(r)
+func Read(ctx context.Context, r io.Reader) (*Space, error) {
+	s, _, err := read(ctx, r)
+	return s, err
+}
+
+// read also tells whether gzip packed what it read.
+func read(ctx context.Context, r io.Reader) (s *Space, packed bool, err error) {
+	data, packed, cut, err := unpack(&interruptible{ctx, r})
 	if err != nil {
-		return nil, err
+		return nil, packed, err
 	}
+	if s, err = parse(ctx, data); err != nil {
+		return nil, packed, err
+	}
+	if cut && s.Cut == "" {
+		s.Cut = CutEnd
+	}
+	return s, packed, s.finish()
+}
+
+// interruptible is a reader that ends with its context.
+type interruptible struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (i *interruptible) Read(p []byte) (int, error) {
+	if i.ctx.Err() != nil {
+		return 0, context.Cause(i.ctx)
+	}
+	return i.r.Read(p)
+}
+
+func parse(ctx context.Context, data []byte) (*Space, error) {
 	text := bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), " \t\r\n")
-	var s *Space
 	switch {
 	case len(text) == 0:
 		return nil, fmt.Errorf("%w: it is empty", ErrFormat)
 	case text[0] == '{':
-		s, err = readJSON(plainNumbers(bytes.TrimRight(text, " \t\r\n")))
-	default:
-		s, err = readCSV(text)
+		return readJSON(ctx, plainNumbers(bytes.TrimRight(text, " \t\r\n")))
+	case text[0] == '[' || json.Valid(text):
+		return nil, fmt.Errorf("%w: it holds JSON that is %s: want an object with %s", ErrFormat, jsonKind(text), membersWanted)
+	case bytes.IndexByte(text[:min(len(text), 512)], 0) >= 0:
+		return nil, fmt.Errorf("%w: it is binary: want JSON or CSV, packed by gzip or not", ErrFormat)
 	}
-	if err != nil {
-		return nil, err
+	return readCSV(ctx, text)
+}
+
+// membersWanted names what tells the JSON formats apart.
+const membersWanted = `a member "cache" (Kernel Tuner), "results" (T4) or "Results" (KTT)`
+
+// jsonKind names what a JSON value that is no object is.
+func jsonKind(text []byte) string {
+	switch text[0] {
+	case '[':
+		return "a list"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "a truth value"
+	case 'n':
+		return "null"
 	}
-	s.Cut = s.Cut || cut
-	return s, s.finish()
+	return "a number"
 }
 
 // unpack reads everything, through gzip if it is packed. cut says that the packed data
 // ends early.
-func unpack(r io.Reader) (data []byte, cut bool, err error) {
+func unpack(r io.Reader) (data []byte, packed, cut bool, err error) {
 	b := bufio.NewReader(r)
 	var plain io.Reader = b
 	if magic, _ := b.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		packed = true
 		z, err := gzip.NewReader(b)
 		if err != nil {
-			return nil, false, fmt.Errorf("%w: packed by gzip, but: %w", ErrFormat, err)
+			return nil, packed, false, fmt.Errorf("%w: packed by gzip, but: %w", ErrFormat, err)
 		}
 		plain = z
 	}
 	data, err = io.ReadAll(io.LimitReader(plain, maxBytes+1))
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return data, true, nil
+		return data, packed, true, nil
+	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader), errors.As(err, new(flate.CorruptInputError)):
+		return nil, packed, false, fmt.Errorf("%w: packed by gzip, but: %w", ErrFormat, err)
 	case err != nil:
-		return nil, false, fmt.Errorf("%w: %w", ErrFormat, err)
+		return nil, packed, false, err
 	case len(data) > maxBytes:
-		return nil, false, fmt.Errorf("%w: more than %d bytes unpacked", ErrFormat, maxBytes)
+		return nil, packed, false, fmt.Errorf("%w: more than %d bytes unpacked", ErrFormat, maxBytes)
 	}
-	return data, false, nil
+	return data, packed, false, nil
 }
 
 // plainNumbers replaces Python's NaN and Infinity, which are no JSON, by null.
@@ -133,7 +185,7 @@ type reader struct {
 	names map[string]int             // of parameters
 }
 
-func readJSON(text []byte) (*Space, error) {
+func readJSON(ctx context.Context, text []byte) (*Space, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	r := &reader{head: map[string]json.RawMessage{}}
 	if _, err := d.Token(); err != nil {
@@ -147,7 +199,7 @@ func readJSON(text []byte) (*Space, error) {
 		name, _ := key.(string)
 		for _, s := range shapes {
 			if s.member == name {
-				return r.records(text, d, s)
+				return r.records(ctx, text, d, s)
 			}
 		}
 		var member json.RawMessage
@@ -156,23 +208,26 @@ func readJSON(text []byte) (*Space, error) {
 		}
 		r.head[name] = member
 	}
-	return nil, fmt.Errorf(`%w: want a member "cache" (Kernel Tuner), "results" (T4) or "Results" (KTT)`, ErrFormat)
+	return nil, fmt.Errorf("%w: want %s", ErrFormat, membersWanted)
 }
 
 // records reads the records until the file ends, or they do.
-func (r *reader) records(text []byte, d *json.Decoder, s shape) (*Space, error) {
+func (r *reader) records(ctx context.Context, text []byte, d *json.Decoder, s shape) (*Space, error) {
 	want := json.Delim('[')
 	if s.object {
 		want = '{'
 	}
 	if t, err := d.Token(); err != nil || t != want {
 		if ended(err) {
-			r.space.Cut = true
+			r.space.Cut = CutEnd
 			return &r.space, nil
 		}
 		return nil, fmt.Errorf("%w: %s: want it to begin with %s", ErrFormat, s.member, want)
 	}
 	for n := 1; d.More(); n++ {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		if s.object {
 			if _, err := d.Token(); err != nil {
 				return r.stop(text, d, err)
@@ -199,7 +254,10 @@ func (r *reader) stop(text []byte, d *json.Decoder, err error) (*Space, error) {
 	if !ended(err) {
 		return nil, position(text, d, err)
 	}
-	r.space.Cut = true
+	r.space.Cut = CutRecord
+	if rest := text[min(int(d.InputOffset()), len(text)):]; len(bytes.Trim(rest, ", \t\r\n")) == 0 {
+		r.space.Cut = CutEnd
+	}
 	return &r.space, nil
 }
 

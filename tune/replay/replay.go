@@ -67,13 +67,23 @@ type Entry struct {
 	CostMS float64
 }
 
+// Cut says how a file ends early; "" if it does not.
+type Cut string
+
+// The ways in which a file ends early, all of them legal.
+const (
+	CutRecord Cut = "the file ends within a record, which is left out"
+	CutEnd    Cut = "the file ends behind a record, without its own end: records may be missing"
+	CutLine   Cut = "the last line has no end: its record is taken as it stands, though its last field may be cut"
+	CutTime   Cut = "the last line has no end and its time may be cut: its record is left out"
+)
+
 // Space is a published space.
 type Space struct {
 	Device, Kernel string // "" where the file does not say
 	Names          []string
 	Entries        []Entry // as in the file; the last of equal configurations
-	// Cut says that the file ended within a record, which was left out.
-	Cut bool
+	Cut            Cut
 
 	domain *search.Listed
 }

@@ -21,7 +21,7 @@ const spaces = "../../testdata/tuning"
 
 func read(t *testing.T, name string) *replay.Space {
 	t.Helper()
-	s, err := replay.ReadFile(filepath.Join(spaces, name))
+	s, err := replay.ReadFile(t.Context(), filepath.Join(spaces, name))
 	require.NoError(t, err)
 	return s
 }
@@ -69,7 +69,7 @@ func TestCurveIsMedianRankAndScoreHoldsItsEnd(t *testing.T) {
 
 func space(t *testing.T, text string) *replay.Space {
 	t.Helper()
-	s, err := replay.Read(strings.NewReader(text))
+	s, err := replay.Read(t.Context(), strings.NewReader(text))
 	require.NoError(t, err)
 	return s
 }
@@ -106,13 +106,13 @@ func TestFormatsAgree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := space(t, text)
 			require.Equal(t, []string{"a", "b"}, s.Names)
-			require.False(t, s.Cut)
+			require.Empty(t, s.Cut)
 			var got []string
 			for _, e := range s.Entries {
 				got = append(got, fmt.Sprint(e.Values[0].Text, e.Values[1].Text, " ", e.Status, " ", e.MS))
 			}
 			require.Equal(t, []string{`1"x" correct 4`, `2"x" compile 0`, `1"y" runtime 0`, `2"y" runtime 0`, `3"y" correct 2`}, got)
-			r, err := s.Search("", 100, 1)
+			r, err := s.Search(t.Context(), "", 100, 1)
 			require.NoError(t, err)
 			require.Equal(t, 5, r.Evaluations)
 			require.JSONEq(t, `{"a": 3, "b": "y"}`, string(r.Best.Config))
@@ -127,7 +127,7 @@ func TestCutAnywhere(t *testing.T) {
 	for name, text := range formats {
 		whole := space(t, text).Entries
 		for end := len(text) - 1; end > 0; end-- {
-			s, err := replay.Read(strings.NewReader(text[:end]))
+			s, err := replay.Read(t.Context(), strings.NewReader(text[:end]))
 			if err != nil {
 				require.ErrorIs(t, err, replay.ErrFormat, "%s cut at %d", name, end)
 				continue
@@ -148,9 +148,9 @@ func TestCutGzip(t *testing.T) {
 		fmt.Fprintf(z, "%d,ok,%d\n", i, i*i+1)
 	}
 	require.NoError(t, z.Close())
-	s, err := replay.Read(bytes.NewReader(b.Bytes()[:b.Len()/2]))
+	s, err := replay.Read(t.Context(), bytes.NewReader(b.Bytes()[:b.Len()/2]))
 	require.NoError(t, err)
-	require.True(t, s.Cut)
+	require.NotEmpty(t, s.Cut)
 	require.Greater(t, len(s.Entries), 1000)
 	last := s.Entries[len(s.Entries)-1]
 	require.InDelta(t, last.Values[0].Number*last.Values[0].Number+1, last.MS, 0)
@@ -166,16 +166,48 @@ func TestBadFilesSayWhatIsWrong(t *testing.T) {
 		`{"results": {}}`:          "results: want it to begin with [",
 		`{"results": [{}]}`:        "record 1 of results: no configuration",
 		"a,b\n1,2\n":               "want JSON, or CSV",
+		"[]":                       "JSON that is a list: want an object",
+		"null\n":                   "JSON that is null: want an object",
+		"[1, 2":                    "a list: want an object",
+		"PK\x03\x04\x00":           "it is binary",
 		"a,status,mean_ms\n1,ok\n": "line 2 has 2 fields: want 3",
 		"a,a,status,mean_ms\n":     `parameter "a" is named twice`,
 		`{"tune_params_keys": ["a"],` + "\n" + `"cache": {"1": {"b": 1}}}`: "line 2: record 1 of cache: no value for a",
 	} {
-		_, err := replay.Read(strings.NewReader(text))
+		_, err := replay.Read(t.Context(), strings.NewReader(text))
 		require.ErrorIs(t, err, replay.ErrFormat, text)
 		require.ErrorContains(t, err, want, text)
 	}
-	_, err := space(t, "a,status,mean_ms\n1,compile,\n").Search("", 1, 0)
+	_, err := space(t, "a,status,mean_ms\n1,compile,\n").Search(t.Context(), "", 1, 0)
 	require.ErrorContains(t, err, "not one of its 1 configurations has a time")
+}
+
+// Whoever reads a file that ends early is told how.
+func TestCutIsSaid(t *testing.T) {
+	const cache = `{"tune_params_keys": ["a"], "cache": {"1": {"a": 1, "time": 4},`
+	for text, want := range map[string]replay.Cut{
+		"a,status,mean_ms,bench_ms\n1,ok,4,1\n":     "",
+		"a,status,mean_ms,bench_ms\n1,ok,4,1":       replay.CutLine,
+		"a,status,mean_ms,bench_ms\n1,ok,4,1\n2,ok": replay.CutRecord,
+		"a,status,mean_ms\n1,ok,4\n2,ok,1":          replay.CutTime,
+		cache:                                       replay.CutEnd,
+		cache + `"2": {"a": 2`:                      replay.CutRecord,
+	} {
+		s := space(t, text)
+		require.Equal(t, want, s.Cut, text)
+		require.Len(t, s.Entries, 1, text)
+	}
+}
+
+func TestNameOfPackedFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "space.csv.gz")
+	require.NoError(t, os.WriteFile(file, []byte("a,status,mean_ms\n1,ok,4\n"), 0o666))
+	_, err := replay.ReadFile(t.Context(), file)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, []byte("nothing"), 0o666))
+	_, err = replay.ReadFile(t.Context(), file)
+	require.ErrorContains(t, err, "gzip did not pack it")
+	require.ErrorIs(t, err, replay.ErrFormat)
 }
 
 func FuzzRead(f *testing.F) {
@@ -183,11 +215,11 @@ func FuzzRead(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := replay.Read(bytes.NewReader(data))
+		s, err := replay.Read(t.Context(), bytes.NewReader(data))
 		if err != nil {
 			return
 		}
-		if r, err := s.Search("random", 5, 0); err == nil {
+		if r, err := s.Search(t.Context(), "random", 5, 0); err == nil {
 			_, err = json.Marshal(r)
 			require.NoError(t, err)
 		}
@@ -202,7 +234,7 @@ func TestRepeatable(t *testing.T) {
 		t.Run(strategy, func(t *testing.T) {
 			var runs []string
 			for _, seed := range []uint64{7, 7, 8} {
-				r, err := s.Search(strategy, 60, seed)
+				r, err := s.Search(t.Context(), strategy, 60, seed)
 				require.NoError(t, err)
 				require.Equal(t, 60, r.Evaluations)
 				tried := map[string]bool{}
@@ -225,9 +257,9 @@ func TestRepeatable(t *testing.T) {
 // A budget only says when a search stops.
 func TestDefaultDoesNotDependOnBudget(t *testing.T) {
 	s := read(t, "convolution_milo__A100.csv.gz")
-	short, err := s.Search("", 40, 3)
+	short, err := s.Search(t.Context(), "", 40, 3)
 	require.NoError(t, err)
-	long, err := s.Search("", 60, 3)
+	long, err := s.Search(t.Context(), "", 60, 3)
 	require.NoError(t, err)
 	require.Equal(t, short.Trace, long.Trace[:40])
 }
@@ -242,7 +274,7 @@ func TestWholeSpaceIsTriedInTheEnd(t *testing.T) {
 	}
 	s := space(t, b.String())
 	for _, strategy := range search.Names() {
-		r, err := s.Search(strategy, 1000, 1)
+		r, err := s.Search(t.Context(), strategy, 1000, 1)
 		require.NoError(t, err)
 		require.Equal(t, len(s.Entries), r.Evaluations, strategy)
 		require.InDelta(t, 1, r.Fraction, 0, strategy)
@@ -260,13 +292,13 @@ func TestDefaultBeatsRandom(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, files, 4)
 	for _, f := range files {
-		s, err := replay.ReadFile(f)
+		s, err := replay.ReadFile(t.Context(), f)
 		require.NoError(t, err)
 		scale, err := s.Scale()
 		require.NoError(t, err)
 		sum := 0.0
 		for seed := range seeds {
-			r, err := s.Search("", 100, uint64(seed))
+			r, err := s.Search(t.Context(), "", 100, uint64(seed))
 			require.NoError(t, err)
 			sum += r.Fraction
 		}

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -35,8 +36,8 @@ type Try struct {
 }
 
 // Search replays a search with a strategy ("" is the default), trying at most budget
-// configurations.
-func (s *Space) Search(strategy string, budget int, seed uint64) (*Run, error) {
+// configurations. It ends with ctx.
+func (s *Space) Search(ctx context.Context, strategy string, budget int, seed uint64) (*Run, error) {
 	best := s.Optimum()
 	if best == nil {
 		return nil, fmt.Errorf("%w: not one of its %d configurations has a time", ErrFormat, len(s.Entries))
@@ -49,7 +50,7 @@ func (s *Space) Search(strategy string, budget int, seed uint64) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	steps, err := search.Run(s.domain, st, o, func(p search.Point) (search.Result, error) {
+	steps, err := search.Run(ctx, s.domain, st, o, func(p search.Point) (search.Result, error) {
 		return s.Entry(p).Result(), nil
 	})
 	if err != nil {

@@ -5,6 +5,7 @@
 package search
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -148,16 +149,23 @@ const stale = 100
 
 // Run tries up to budget distinct points, failed ones included, and returns what came of
 // each in order. A point that is proposed again is answered from memory and not counted.
-// It ends early when nothing is left, or when evaluate returns an error, which it returns.
-func Run(d Domain, s Strategy, o Options, evaluate func(Point) (Result, error)) ([]Step, error) {
+// It ends early when nothing is left, when evaluate returns an error, which it returns, or
+// when ctx ends, even within a proposal; the strategy is of no use then.
+func Run(ctx context.Context, d Domain, s Strategy, o Options, evaluate func(Point) (Result, error)) ([]Step, error) {
 	keys := newKeys(d.Dims())
 	tried := map[string]Result{}
 	spare := newRandom(d, Options{Seed: o.Seed ^ 0x5a5a, Budget: o.Budget})
 	var steps []Step
 	for repeated := 0; len(steps) < o.Budget; {
-		p, ok := s.Propose()
-		if repeated >= stale || !ok && repeated > 0 {
-			p, ok = untried(spare, keys, tried)
+		p, ok, err := propose(ctx, func() (Point, bool) {
+			p, ok := s.Propose()
+			if repeated >= stale || !ok && repeated > 0 {
+				return untried(spare, keys, tried)
+			}
+			return p, ok
+		})
+		if err != nil {
+			return steps, err
 		}
 		if !ok {
 			break
@@ -178,6 +186,28 @@ func Run(d Domain, s Strategy, o Options, evaluate func(Point) (Result, error)) 
 		s.Observe(p, r)
 	}
 	return steps, nil
+}
+
+// propose calls next, and leaves it to itself when ctx ends first: a walk through a space
+// with few valid points may take any time.
+func propose(ctx context.Context, next func() (Point, bool)) (p Point, ok bool, err error) {
+	if ctx.Done() == nil {
+		p, ok = next()
+		return p, ok, nil
+	}
+	done := make(chan struct{})
+	var q Point
+	var found bool
+	go func() {
+		q, found = next()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return q, found, context.Cause(ctx)
+	case <-ctx.Done():
+		return nil, false, context.Cause(ctx)
+	}
 }
 
 // untried asks a strategy for a point that was not tried.

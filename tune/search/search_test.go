@@ -1,10 +1,12 @@
 package search_test
 
 import (
+	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -80,7 +82,7 @@ func TestStrategiesOnRandomSpaces(t *testing.T) {
 		for i := range runs {
 			s, err := search.New(name, d, o)
 			require.NoError(t, err)
-			runs[i], err = search.Run(d, s, o, evaluate)
+			runs[i], err = search.Run(context.Background(), d, s, o, evaluate)
 			require.NoError(t, err)
 		}
 		require.Equal(t, runs[0], runs[1])
@@ -136,11 +138,11 @@ func TestModelFirstFollowsTheModel(t *testing.T) {
 	}
 	d, err := search.NewListed(dims, points)
 	require.NoError(t, err)
-	time := func(p search.Point) float64 { return 1 + math.Hypot(float64(p[0]-11), float64(p[1]-4)) }
-	o := search.Options{Budget: 20, Model: func(p search.Point) float64 { return 7 * time(p) }}
+	cost := func(p search.Point) float64 { return 1 + math.Hypot(float64(p[0]-11), float64(p[1]-4)) }
+	o := search.Options{Budget: 20, Model: func(p search.Point) float64 { return 7 * cost(p) }}
 	s, err := search.New("model-first", d, o)
 	require.NoError(t, err)
-	steps, err := search.Run(d, s, o, func(p search.Point) (search.Result, error) { return search.Result{OK: true, Time: time(p)}, nil })
+	steps, err := search.Run(t.Context(), d, s, o, func(p search.Point) (search.Result, error) { return search.Result{OK: true, Time: cost(p)}, nil })
 	require.NoError(t, err)
 	best := math.Inf(1)
 	for _, s := range steps {
@@ -156,7 +158,7 @@ func TestFirstPointsComeFirst(t *testing.T) {
 	o := search.Options{Budget: 3, First: []search.Point{{2}}}
 	s, err := search.New("", d, o)
 	require.NoError(t, err)
-	steps, err := search.Run(d, s, o, landscape(1))
+	steps, err := search.Run(t.Context(), d, s, o, landscape(1))
 	require.NoError(t, err)
 	require.Len(t, steps, 3)
 	require.Equal(t, search.Point{2}, steps[0].Point)
@@ -176,7 +178,25 @@ func TestErrors(t *testing.T) {
 	s, err := search.New("", d, search.Options{Budget: 2})
 	require.NoError(t, err)
 	stop := errors.New("stop")
-	_, err = search.Run(d, s, search.Options{Budget: 2}, func(search.Point) (search.Result, error) { return search.Result{}, stop })
+	_, err = search.Run(t.Context(), d, s, search.Options{Budget: 2}, func(search.Point) (search.Result, error) { return search.Result{}, stop })
+	require.ErrorIs(t, err, stop)
+}
+
+// endless proposes nothing for as long as it is let.
+type endless struct{ let chan struct{} }
+
+func (e endless) Propose() (search.Point, bool)     { <-e.let; return nil, false }
+func (endless) Observe(search.Point, search.Result) {}
+
+func TestRunEndsWithinAProposal(t *testing.T) {
+	d, err := search.NewListed([]search.Dim{{Name: "a", Len: 1}}, []search.Point{{0}})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stop := errors.New("stop")
+	time.AfterFunc(time.Millisecond, func() { cancel(stop) })
+	s := endless{make(chan struct{})}
+	defer close(s.let)
+	_, err = search.Run(ctx, d, s, search.Options{Budget: 1}, landscape(1))
 	require.ErrorIs(t, err, stop)
 }
 
@@ -198,7 +218,7 @@ func BenchmarkGuided(b *testing.B) {
 		o := search.Options{Seed: uint64(seed), Budget: 200}
 		s, err := search.New("", d, o)
 		require.NoError(b, err)
-		_, err = search.Run(d, s, o, landscape(1))
+		_, err = search.Run(b.Context(), d, s, o, landscape(1))
 		require.NoError(b, err)
 	}
 	b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N)/200, "ms/evaluation")

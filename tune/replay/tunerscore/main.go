@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"fmt"
 	"io"
@@ -78,7 +79,7 @@ func run(w io.Writer, seeds int, strategies, files []string) error {
 	}
 	var spaces []named
 	for _, f := range files {
-		s, err := replay.ReadFile(f)
+		s, err := replay.ReadFile(context.Background(), f)
 		if err != nil {
 			return err
 		}
@@ -201,7 +202,7 @@ func measure(s named, strategy string, seeds int) (cell, error) {
 // one searches once, for each budget by itself where the strategy depends on it.
 func one(s named, strategy string, seed uint64) (reached, curve []float64, err error) {
 	last := budgets[len(budgets)-1]
-	long, err := s.space.Search(strategy, last, seed)
+	long, err := s.space.Search(context.Background(), strategy, last, seed)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -219,7 +220,7 @@ func one(s named, strategy string, seed uint64) (reached, curve []float64, err e
 				fraction = long.Optimum / ms
 			}
 		} else {
-			r, err := s.space.Search(strategy, b, seed)
+			r, err := s.space.Search(context.Background(), strategy, b, seed)
 			if err != nil {
 				return nil, nil, err
 			}

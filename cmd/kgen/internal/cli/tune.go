@@ -82,7 +82,7 @@ included; nothing is read from the store or written to it.`,
 			if f.replay == "" {
 				return nil
 			}
-			return func(context.Context) error { return a.replay(&f, gpu) }
+			return func(ctx context.Context) error { return a.replay(ctx, &f, gpu) }
 		},
 	})
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,7 +12,7 @@ import (
 )
 
 // replay searches a published space.
-func (a *app) replay(f *tuneFlags, gpu string) error {
+func (a *app) replay(ctx context.Context, f *tuneFlags, gpu string) error {
 	switch {
 	case f.budget < 1:
 		return usagef("--budget %d: want 1 or more", f.budget)
@@ -22,14 +23,14 @@ func (a *app) replay(f *tuneFlags, gpu string) error {
 	case f.strategy != "" && search.Describe(f.strategy) == "":
 		return usagef("--strategy %q: want one of %s%s", f.strategy, orList(search.Names()), didYouMean(f.strategy, search.Names()))
 	}
-	s, err := replay.ReadFile(f.replay)
+	s, err := replay.ReadFile(ctx, f.replay)
 	if err != nil {
 		return spaceFileError("--replay", f.replay, err)
 	}
-	if s.Cut {
-		a.log.Warn("the file ends within a record, which is left out", "file", f.replay, "configurations", len(s.Entries))
+	if s.Cut != "" {
+		a.log.Warn(string(s.Cut), "file", f.replay, "configurations", len(s.Entries))
 	}
-	r, err := s.Search(f.strategy, f.budget, f.seed)
+	r, err := s.Search(ctx, f.strategy, f.budget, f.seed)
 	if err != nil {
 		return spaceFileError("--replay", f.replay, err)
 	}
@@ -45,6 +46,8 @@ func (a *app) replay(f *tuneFlags, gpu string) error {
 func spaceFileError(flag, file string, err error) error {
 	var missing *fs.PathError
 	switch {
+	case errors.Is(err, context.Canceled):
+		return err
 	case errors.As(err, &missing):
 		return usagef("%s %s: %w", flag, file, missing.Err)
 	case errors.Is(err, replay.ErrFormat):
