@@ -9,6 +9,7 @@ import (
 type bulkOp struct {
 	told   bool   // it writes shared memory and tells an mbarrier; otherwise it writes global memory, in a group
 	pair   bool   // the mbarrier may be in the other block of a pair
+	all    bool   // every block of the cluster gets it and is told
 	tensor int    // dimensions of a tensor's box; 0: plain bytes
 	global *memOp // the address in global memory, or of the tensor map; nil where it has no part
 	shared *memOp // the address in shared memory; where both are, the one that is written
@@ -49,6 +50,7 @@ type bulkCopy struct {
 	reading *flight // of shared memory
 	data    []byte  // what was read
 	landed  bool
+	nothing bool          // an answer that nothing was cancelled
 	arrival bool          // no copy: cp.async.mbarrier.arrive
 	commit  *tensorCommit // no copy: tcgen05.commit
 }

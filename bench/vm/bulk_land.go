@@ -130,6 +130,9 @@ func (b *block) land(c *bulkCopy) {
 	} else {
 		b.writeShared(c)
 	}
+	if c.nothing {
+		b.forgetAnswer(c)
+	}
 	m := b.mbarriers[c.mbar]
 	if r := b.race; r != nil && !r.off {
 		r.bulkWritten(c, m)

@@ -21,15 +21,16 @@ const (
 
 // cta is one of a cluster's blocks of threads.
 type cta struct {
-	b      *block
-	rank   int
-	id     [3]uint32 // in the grid
-	warps  []*warp
-	low    uint64 // where its shared memory begins in the cluster's
-	window uint64 // the address of that
-	bars   [16]barrier
-	gone   bool // all its threads have exited
-	far    bool // remote has some
+	b        *block
+	rank     int
+	id       [3]uint32 // in the grid
+	warps    []*warp
+	low      uint64 // where its shared memory begins in the cluster's
+	window   uint64 // the address of that
+	bars     [16]barrier
+	gone     bool // all its threads have exited
+	noneLeft bool // its threads saw that no other block was left to take over
+	far      bool // remote has some
 
 	tensor *tensorMemory // nil: not used so far
 

@@ -94,7 +94,7 @@ func (b *block) start(order int64) {
 		for i, n := range l.within(c.rank) {
 			c.id[i] += n
 		}
-		c.bars, c.gone, c.known = [16]barrier{}, false, nil
+		c.bars, c.gone, c.noneLeft, c.known = [16]barrier{}, false, false, nil
 		c.keepUses()
 		clear(c.landed)
 		if c.tensor != nil {

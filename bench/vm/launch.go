@@ -218,7 +218,7 @@ func (l *launch) run(ctx context.Context) (*bench.Report, error) {
 	l.version = 1
 	workers := int(max(min(int64(l.dev.opt.Workers), l.total, maxBlockBytes/l.blockBytes()), 1))
 	l.most = int(max(min(2*int64(workers), maxBlockBytes/l.blockBytes()), 1))
-	resident := min(int64(l.residency()), l.total)
+	resident := min(l.atFirst(), l.total)
 	for l.next < resident {
 		l.admit()
 	}
@@ -286,6 +286,18 @@ func (l *launch) residency() int {
 		return 1
 	}
 	return max(max(occ.CTAs, 1)*max(l.mod.gpu.SMs, 1)/l.ctas, 1)
+}
+
+// atFirst is how many of them begin at once: all that the GPU holds, but where
+// schedules are left to chance and blocks take over others that have not begun,
+// any number of those.
+func (l *launch) atFirst() int64 {
+	n := l.residency()
+	if l.kern.cancels && l.dev.opt.Schedule == Shuffle {
+		pick := newRNG(l.dev.opt.Seed, uint64(l.total))
+		n = 1 + pick.below(int(min(int64(n), l.total)))
+	}
+	return int64(n)
 }
 
 // admit makes one more block resident.
