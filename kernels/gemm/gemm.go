@@ -50,7 +50,7 @@ func Family() *family.Family {
 				family.Option{Name: "bf16", Since: target.CC{Major: 8}}, family.Option{Name: "f16"},
 				family.Option{Name: "tf32", Since: target.CC{Major: 8}}, family.Option{Name: "f32"}),
 			family.OneOf("out", "type of C and the residual; same: that of A and B",
-				family.Option{Name: "same"}, family.Option{Name: "bf16"}, family.Option{Name: "f16"}, family.Option{Name: "f32"}),
+				family.Option{Name: "same"}, family.Option{Name: "bf16", Since: target.CC{Major: 8}}, family.Option{Name: "f16"}, family.Option{Name: "f32"}),
 			family.OneOf("layout", "storage of A and B: n is row-major, t is column-major",
 				family.Option{Name: "nn"}, family.Option{Name: "nt"}, family.Option{Name: "tn"}, family.Option{Name: "tt"}),
 			family.Switch("bias", false, "add a bias of each column, of type f32"),

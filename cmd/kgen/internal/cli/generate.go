@@ -52,14 +52,14 @@ is replaced. The same command with the same store gives the same bytes.`,
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			if dir == "" {
 				return usagef("-o is missing: want the folder of the package")
 			}
 			if len(gpus) == 0 {
 				return usagef("--gpu is missing: want names such as a100,h100; kgen gpus lists them")
 			}
-			if name == "" {
+			if !c.Flags().Changed("package") {
 				name = filepath.Base(dir)
 			}
 			if err := packageFolder(dir); err != nil {
