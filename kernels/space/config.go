@@ -12,6 +12,7 @@ import (
 type Config struct {
 	names  []string
 	values []int
+	words  [][]string // by parameter, what its values stand for; nil where none are words
 }
 
 // NewConfig pairs names with values; both have the same length.
@@ -39,6 +40,21 @@ func (c Config) Len() int { return len(c.names) }
 // At returns the i-th parameter's name and value.
 func (c Config) At(i int) (name string, value int) { return c.names[i], c.values[i] }
 
+// Text returns the i-th parameter's value as a space's user writes it.
+func (c Config) Text(i int) string {
+	if w := c.wordsOf(i); w != nil {
+		return w[c.values[i]]
+	}
+	return strconv.Itoa(c.values[i])
+}
+
+func (c Config) wordsOf(i int) []string {
+	if i < len(c.words) && c.words[i] != nil && c.values[i] >= 0 && c.values[i] < len(c.words[i]) {
+		return c.words[i]
+	}
+	return nil
+}
+
 // Get returns the value of the parameter called name.
 func (c Config) Get(name string) (int, bool) {
 	i := slices.Index(c.names, name)
@@ -52,11 +68,11 @@ func (c Config) Get(name string) (int, bool) {
 func (c Config) With(name string, value int) Config {
 	i := slices.Index(c.names, name)
 	if i < 0 {
-		return Config{names: append(slices.Clone(c.names), name), values: append(slices.Clone(c.values), value)}
+		return Config{names: append(slices.Clone(c.names), name), values: append(slices.Clone(c.values), value), words: c.words}
 	}
 	values := slices.Clone(c.values)
 	values[i] = value
-	return Config{names: c.names, values: values}
+	return Config{names: c.names, values: values, words: c.words}
 }
 
 // Equal reports whether both hold the same names and values in the same order.
@@ -73,7 +89,7 @@ func (c Config) String() string {
 		}
 		b.WriteString(name)
 		b.WriteByte('=')
-		b.WriteString(strconv.Itoa(c.values[i]))
+		b.WriteString(c.Text(i))
 	}
 	return b.String()
 }
@@ -87,6 +103,10 @@ func (c Config) MarshalJSON() ([]byte, error) {
 		}
 		b = strconv.AppendQuote(b, name)
 		b = append(b, ':')
+		if c.wordsOf(i) != nil {
+			b = strconv.AppendQuote(b, c.Text(i))
+			continue
+		}
 		b = strconv.AppendInt(b, int64(c.values[i]), 10)
 	}
 	return append(b, '}'), nil

@@ -17,6 +17,7 @@ type Bound struct {
 	rest   []int64   // by depth: how many points lie under one prefix of that length
 	env    Env
 	plan   stages
+	scope  scope
 }
 
 // plainPoints bounds the products that are traversed without narrowing.
@@ -74,11 +75,18 @@ func (s *Space) Bind(env Env) (*Bound, error) {
 	if err := b.sizes(); err != nil {
 		return nil, err
 	}
+	b.scope = scope{space: s, params: params, env: env}
+	if err := b.scope.lets(); err != nil {
+		return nil, err
+	}
 	for i, con := range s.Constraints {
-		c := compiler{params: params, env: env}
+		c := compiler{scope: &b.scope}
 		n, err := c.compile(con.Expr)
 		if err != nil {
 			return nil, fmt.Errorf("constraint %s: %w", con.Name, err)
+		}
+		if n.cond == nil {
+			return nil, fmt.Errorf("constraint %s: %q, column 1: this is a number, want a condition such as a <= b", con.Name, con.Expr)
 		}
 		b.rules = append(b.rules, rule{Constraint: con, holds: n.cond, may: n.can(), uses: n.uses, given: c.given})
 		depth := 0
@@ -202,7 +210,7 @@ func (b *Bound) config(of []int64) Config {
 	for i, v := range of {
 		values[i] = int(v)
 	}
-	return Config{names: b.names, values: values}
+	return b.space.config(values)
 }
 
 // Check reports what is wrong with c: a parameter without a value, a value that isn't

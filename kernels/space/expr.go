@@ -29,7 +29,8 @@ type (
 	boolFunc func(*frame) bool
 )
 
-// node is a compiled expression: exactly one of num and cond is set. uses has the
+// node is a compiled expression: one of num and cond is set, or words of a parameter of
+// words, whose num is unset so that it is only compared. uses has the
 // indices of the parameters it reads, sorted; without any, it is a constant.
 // span or may bounds it; nil knows nothing.
 type node struct {
@@ -38,21 +39,60 @@ type node struct {
 	uses []int
 	span spanFunc
 	may  mayFunc
+
+	words []string // of a parameter of words
+	word  intFunc  // its value
+}
+
+// scope is what the names in a space's expressions mean.
+type scope struct {
+	space  *Space
+	params map[string]int // name -> index into frame.values
+	env    Env
+	let    map[string]node // those compiled so far
+	open   []string        // lets being compiled, outermost first
+}
+
+// lets compiles every let of the space.
+func (s *scope) lets() error {
+	s.let = map[string]node{}
+	for _, l := range s.space.Lets {
+		if _, done := s.let[l.Name]; done {
+			continue
+		}
+		if err := s.compileLet(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *scope) compileLet(l Let) error {
+	s.open = append(s.open, l.Name)
+	c := compiler{scope: s}
+	n, err := c.compile(l.Expr)
+	s.open = s.open[:len(s.open)-1]
+	if err != nil {
+		return fmt.Errorf("let %s: %w", l.Name, err)
+	}
+	s.let[l.Name] = n
+	return nil
 }
 
 // compiler turns syntax into closures.
 type compiler struct {
-	params map[string]int // name -> index into frame.values
-	env    Env
-	given  []string // the names of env met so far, each once
+	*scope
+	given []string // the names of env met so far, each once
 }
 
-// compile parses text and compiles it to a condition.
+// compile parses text and compiles it to a condition or a number.
 //
-// An expression holds integers, the names of parameters and of env, true and false,
-// + - * / % on integers (/ truncates as in Go), comparisons, && || ! on conditions,
-// parentheses, min(a, ...), max(a, ...) and ceildiv(a, b), the quotient rounded up.
-// Arithmetic is on int64. A condition that divides by zero or overflows doesn't hold.
+// An expression holds integers, the names of parameters, of lets and of env, true and
+// false, + - * / % on integers (/ truncates as in Go), comparisons, && || ! on
+// conditions, parentheses, "words" that a parameter of words is compared with,
+// min(a, ...), max(a, ...), ceildiv(a, b) and floordiv(a, b), the quotient rounded up
+// and down, and floormod(a, b), what floordiv leaves. Arithmetic is on int64. A
+// condition that divides by zero or overflows doesn't hold.
 func (c *compiler) compile(text string) (node, error) {
 	if len(text) > maxExpr {
 		return node{}, fmt.Errorf("expression of %d bytes: want at most %d", len(text), maxExpr)
@@ -66,8 +106,8 @@ func (c *compiler) compile(text string) (node, error) {
 		return node{}, fmt.Errorf("%q: %w", text, err)
 	}
 	n, err := c.expr(syntax)
-	if err == nil && n.cond == nil {
-		err = at(syntax, "this is a number, want a condition such as a <= b")
+	if err == nil && n.num == nil && n.cond == nil {
+		err = at(syntax, "this is a word, want a number or a comparison")
 	}
 	var e *exprError
 	if errors.As(err, &e) {
@@ -102,7 +142,7 @@ func (c *compiler) expr(e ast.Expr) (node, error) {
 	case *ast.CallExpr:
 		return c.call(e)
 	}
-	return node{}, at(e, "want integers, names, + - * / %%, comparisons, && || !, min, max or ceildiv")
+	return node{}, at(e, "want integers, names, + - * / %%, comparisons, && || !, %s", orNames(functionNames))
 }
 
 func literal(e *ast.BasicLit) (node, error) {
@@ -126,6 +166,9 @@ func condition(v bool) node {
 
 func (c *compiler) name(e *ast.Ident) (node, error) {
 	if i, ok := c.params[e.Name]; ok {
+		if words := c.space.Params[i].Words; words != nil {
+			return node{word: func(f *frame) int64 { return f.values[i] }, words: words, uses: []int{i}, span: func(b []interval) interval { return b[i] }}, nil
+		}
 		return node{num: func(f *frame) int64 { return f.values[i] }, uses: []int{i}, span: func(b []interval) interval { return b[i] }}, nil
 	}
 	if v, ok := c.env[e.Name]; ok {
@@ -134,11 +177,28 @@ func (c *compiler) name(e *ast.Ident) (node, error) {
 		}
 		return number(v), nil
 	}
+	if l := slices.IndexFunc(c.space.Lets, func(l Let) bool { return l.Name == e.Name }); l >= 0 {
+		return c.letNode(e, c.space.Lets[l])
+	}
 	switch e.Name {
 	case "true", "false":
 		return condition(e.Name == "true"), nil
 	}
 	return node{}, at(e, "unknown name %s, want one of %s", e.Name, strings.Join(c.known(), ", "))
+}
+
+// letNode is what a let means, which may not need itself.
+func (c *compiler) letNode(e *ast.Ident, l Let) (node, error) {
+	if n, ok := c.let[l.Name]; ok {
+		return n, nil
+	}
+	if i := slices.Index(c.open, l.Name); i >= 0 {
+		return node{}, at(e, "%s is defined by itself: %s", l.Name, strings.Join(append(c.open[i:], l.Name), " needs "))
+	}
+	if err := c.compileLet(l); err != nil {
+		return node{}, err
+	}
+	return c.let[l.Name], nil
 }
 
 // known lists every name an expression may use, sorted.
@@ -149,6 +209,9 @@ func (c *compiler) known() []string {
 	}
 	for name := range c.env {
 		names = append(names, name)
+	}
+	for _, l := range c.space.Lets {
+		names = append(names, l.Name)
 	}
 	slices.Sort(names)
 	return names
@@ -174,6 +237,11 @@ func (c *compiler) unary(e *ast.UnaryExpr) (node, error) {
 }
 
 func (c *compiler) binary(e *ast.BinaryExpr) (node, error) {
+	if e.Op == token.EQL || e.Op == token.NEQ {
+		if n, ok, err := c.compareWords(e); ok || err != nil {
+			return n, err
+		}
+	}
 	x, err := c.expr(e.X)
 	if err != nil {
 		return node{}, err
@@ -199,6 +267,51 @@ func (c *compiler) binary(e *ast.BinaryExpr) (node, error) {
 		return node{}, at(e, "%s wants numbers on both sides, not conditions", e.Op)
 	}
 	return fold(n), nil
+}
+
+// compareWords compares a parameter of words with one of them, in either order; ok is
+// false if there is none of both.
+func (c *compiler) compareWords(e *ast.BinaryExpr) (n node, ok bool, err error) {
+	param, literal := unparen(e.X), unparen(e.Y)
+	if isString(param) {
+		param, literal = literal, param
+	}
+	name, isName := param.(*ast.Ident)
+	if !isString(literal) || !isName {
+		return node{}, false, nil
+	}
+	x, err := c.name(name)
+	if err != nil {
+		return node{}, false, err
+	}
+	if x.words == nil {
+		return node{}, false, at(literal, "%s is no parameter of words", name.Name)
+	}
+	text, err := strconv.Unquote(literal.(*ast.BasicLit).Value)
+	if err != nil {
+		return node{}, false, at(literal, "%v", err)
+	}
+	i := slices.Index(x.words, text)
+	if i < 0 {
+		return node{}, false, at(literal, "%s is never %q, want one of %s", name.Name, text, strings.Join(x.words, ", "))
+	}
+	y := number(int64(i))
+	return node{cond: compare(e.Op, x.word, y.num), may: mayOf(e.Op, x.bounds(), y.bounds()), uses: x.uses}, true, nil
+}
+
+func unparen(e ast.Expr) ast.Expr {
+	for {
+		p, ok := e.(*ast.ParenExpr)
+		if !ok {
+			return e
+		}
+		e = p.X
+	}
+}
+
+func isString(e ast.Expr) bool {
+	l, ok := e.(*ast.BasicLit)
+	return ok && l.Kind == token.STRING
 }
 
 func logic(op token.Token, x, y boolFunc) boolFunc {
@@ -244,11 +357,15 @@ func compare(op token.Token, x, y intFunc) boolFunc {
 
 func (c *compiler) call(e *ast.CallExpr) (node, error) {
 	name, ok := e.Fun.(*ast.Ident)
-	if !ok || (name.Name != "min" && name.Name != "max" && name.Name != "ceildiv") {
-		return node{}, at(e, "unknown function, want min, max or ceildiv")
+	if !ok || !slices.Contains(functionNames, name.Name) {
+		return node{}, at(e, "unknown function, want %s", orNames(functionNames))
 	}
-	if n := len(e.Args); name.Name == "ceildiv" && n != 2 || n == 0 {
-		return node{}, at(e, "%s of %d values: want ceildiv(a, b), min(a, ...) or max(a, ...)", name.Name, n)
+	two := name.Name != "min" && name.Name != "max"
+	switch n := len(e.Args); {
+	case two && n != 2:
+		return node{}, at(e, "%s of %d values: want %s(a, b)", name.Name, n, name.Name)
+	case n == 0:
+		return node{}, at(e, "%s of 0 values: want %s(a, ...)", name.Name, name.Name)
 	}
 	var result node
 	for i, arg := range e.Args {
@@ -278,7 +395,22 @@ func combine(name string, x, y intFunc) intFunc {
 	case "max":
 		return func(f *frame) int64 { return max(x(f), y(f)) }
 	}
-	return func(f *frame) int64 { return f.ceil(x(f), y(f)) }
+	op := divisions[name]
+	return func(f *frame) int64 { return op(f, x(f), y(f)) }
+}
+
+// functionNames are the functions that expressions have.
+var functionNames = []string{"min", "max", "ceildiv", "floordiv", "floormod"}
+
+// divisions are the functions that divide.
+var divisions = map[string]func(*frame, int64, int64) int64{
+	"ceildiv": (*frame).ceil, "floordiv": (*frame).floor, "floormod": (*frame).floorMod,
+}
+
+// orNames writes "a, b or c".
+func orNames(names []string) string {
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 func spanOfCall(name string, x, y spanFunc) spanFunc {
@@ -294,7 +426,10 @@ func spanOfCall(name string, x, y spanFunc) spanFunc {
 			return interval{max(p.lo, q.lo), max(p.hi, q.hi)}
 		}
 	}
-	return divided(x, y, (*frame).ceil)
+	if name == "floormod" {
+		return func(b []interval) interval { return remainder(x(b), y(b)) }
+	}
+	return divided(x, y, divisions[name])
 }
 
 // fold evaluates a node that reads no parameter once and for all. One that faults is
@@ -366,7 +501,23 @@ func (f *frame) ceil(a, b int64) int64 {
 	return q
 }
 
+func (f *frame) floor(a, b int64) int64 {
+	q := f.div(a, b)
+	if f.rem(a, b) != 0 && (a > 0) != (b > 0) {
+		q--
+	}
+	return q
+}
+
+func (f *frame) floorMod(a, b int64) int64 {
+	r := f.rem(a, b)
+	if r != 0 && (r > 0) != (b > 0) {
+		r += b
+	}
+	return r
+}
+
 // isName reports whether s can name a parameter in an expression.
 func isName(s string) bool {
-	return token.IsIdentifier(s) && !slices.Contains([]string{"min", "max", "ceildiv", "true", "false"}, s)
+	return token.IsIdentifier(s) && s != "true" && s != "false" && !slices.Contains(functionNames, s)
 }

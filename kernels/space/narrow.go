@@ -205,16 +205,65 @@ func (w *narrowing) count(rule int, points int64) {
 	}
 }
 
-// Len returns the number of parameters.
-func (b *Bound) Len() int { return len(b.names) }
+// Dim is one parameter as a search sees it, which knows values by their indices.
+type Dim struct {
+	Name string
+	Len  int // how many values it has; at least 1
+	// Values are the values as numbers, in the order of the indices; nil where they are
+	// names, which have no order.
+	Values []float64
+}
 
-// Holds tells whether the point that has the values with these indices, one for each
-// parameter, meets the constraints.
-func (b *Bound) Holds(index []int) bool {
-	w := walk{Bound: b, frame: frame{values: make([]int64, len(b.names))}}
-	for p, i := range index {
-		w.frame.values[p] = b.values[p][i]
+// Dims describes the parameters.
+func (b *Bound) Dims() []Dim {
+	dims := make([]Dim, len(b.names))
+	for i, p := range b.space.Params {
+		dims[i] = Dim{Name: p.Name, Len: len(p.Values)}
+		if p.Words == nil {
+			for _, v := range p.Values {
+				dims[i].Values = append(dims[i].Values, float64(v))
+			}
+		}
 	}
+	return dims
+}
+
+// At is the configuration that has the values with these indices, one for each parameter.
+func (b *Bound) At(index []int) Config {
+	values := make([]int, len(index))
+	for p, i := range index {
+		values[p] = b.space.Params[p].Values[i]
+	}
+	return b.space.config(values)
+}
+
+// Index is where a configuration's values stand among those that a search tries; false
+// if one of them does not.
+func (b *Bound) Index(c Config) (index []int, ok bool) {
+	for _, p := range b.space.Params {
+		v, has := c.Get(p.Name)
+		i := slices.Index(p.Values, v)
+		if !has || i < 0 {
+			return nil, false
+		}
+		index = append(index, i)
+	}
+	return index, true
+}
+
+// frameOf is what an expression is evaluated in at a point.
+func (b *Bound) frameOf(index []int) frame {
+	f := frame{values: make([]int64, len(index))}
+	for p, i := range index {
+		f.values[p] = b.values[p][i]
+	}
+	return f
+}
+
+// Valid tells whether the point that has the values with these indices, one for each
+// parameter, meets the constraints.
+func (b *Bound) Valid(index []int) bool {
+	w := walk{Bound: b, frame: b.frameOf(index)}
 	for i := range b.rules {
 		if !w.holds(i) {
 			return false
@@ -255,7 +304,7 @@ func (b *Bound) Sample(r *rand.Rand) (index []int, ok bool) {
 		for p, values := range b.values {
 			index[p] = r.IntN(len(values))
 		}
-		if b.Holds(index) {
+		if b.Valid(index) {
 			return index, true
 		}
 	}

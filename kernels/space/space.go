@@ -14,6 +14,7 @@ import (
 // Space is a product of parameters narrowed by constraints.
 type Space struct {
 	Params      []Param
+	Lets        []Let
 	Constraints []Constraint
 }
 
@@ -23,7 +24,26 @@ type Param struct {
 	Values []int
 	// Also lists values that are legal when set by hand but that no search tries.
 	Also []int
-	Doc  string
+	// Words, where there are some, are what the values 0, 1, ... stand for. Expressions
+	// compare such a parameter with "word" by == and !=.
+	Words []string
+	Doc   string
+}
+
+// Words makes a parameter whose values are words.
+func Words(name string, words ...string) Param {
+	p := Param{Name: name, Words: words}
+	for i := range words {
+		p.Values = append(p.Values, i)
+	}
+	return p
+}
+
+// Let is a name for an expression, a number or a condition, which constraints and other
+// expressions may use.
+type Let struct {
+	Name string
+	Expr string
 }
 
 // Constraint is a condition every configuration meets. Expr is a Go expression of type
@@ -92,7 +112,24 @@ func (s *Space) Parse(text string) (Config, error) {
 		}
 		values[i] = v
 	}
-	return Config{names: s.Names(), values: values}, nil
+	return s.config(values), nil
+}
+
+// config makes a configuration of a value for each parameter.
+func (s *Space) config(values []int) Config {
+	return Config{names: s.Names(), values: values, words: s.words()}
+}
+
+// words lists the words of each parameter; nil if none has any.
+func (s *Space) words() [][]string {
+	if !slices.ContainsFunc(s.Params, func(p Param) bool { return p.Words != nil }) {
+		return nil
+	}
+	var words [][]string
+	for _, p := range s.Params {
+		words = append(words, p.Words)
+	}
+	return words
 }
 
 // Check reports a parameter without a value in c or with one that isn't legal. It
@@ -120,11 +157,19 @@ func (s *Space) setting(text string) (string, int, error) {
 	if !ok {
 		return "", 0, fmt.Errorf("setting %q: no parameter %q, want one of %s", text, name, strings.Join(s.Names(), ", "))
 	}
-	v, err := strconv.Atoi(digits)
+	v, err := p.read(digits)
 	if err != nil || !p.allows(v) {
 		return "", 0, fmt.Errorf("setting %q: %s cannot be %q, want one of %s", text, name, digits, p.allowed())
 	}
 	return name, v, nil
+}
+
+// read reads a value's text.
+func (p Param) read(text string) (int, error) {
+	if p.Words == nil {
+		return strconv.Atoi(text)
+	}
+	return slices.Index(p.Words, text), nil // -1 is allowed nowhere
 }
 
 func (p Param) allows(v int) bool {
@@ -133,6 +178,9 @@ func (p Param) allows(v int) bool {
 
 // allowed lists the legal values in rising order.
 func (p Param) allowed() string {
+	if p.Words != nil {
+		return strings.Join(p.Words, ", ")
+	}
 	all := slices.Concat(p.Values, p.Also)
 	slices.Sort(all)
 	words := make([]string, 0, len(all))
@@ -154,6 +202,9 @@ func (s *Space) check(env Env) error {
 		case len(p.Values) == 0:
 			return fmt.Errorf("parameter %s has no values", p.Name)
 		}
+		if w := p.repeatedWord(); w != "" {
+			return fmt.Errorf("parameter %s lists %q twice", p.Name, w)
+		}
 		if _, taken := env[p.Name]; taken {
 			return fmt.Errorf("parameter %s has the name of a size or limit: rename it", p.Name)
 		}
@@ -166,5 +217,25 @@ func (s *Space) check(env Env) error {
 		}
 		seen[p.Name] = true
 	}
+	for _, l := range s.Lets {
+		_, taken := env[l.Name]
+		switch {
+		case !isName(l.Name):
+			return fmt.Errorf("let %q: want a Go identifier for a name", l.Name)
+		case seen[l.Name] || taken:
+			return fmt.Errorf("let %s: the name is taken: rename it", l.Name)
+		}
+		seen[l.Name] = true
+	}
 	return nil
+}
+
+// repeatedWord is a word that stands twice among a parameter's; "" if none does.
+func (p Param) repeatedWord() string {
+	for i, w := range p.Words {
+		if slices.Contains(p.Words[:i], w) {
+			return w
+		}
+	}
+	return ""
 }

@@ -157,7 +157,7 @@ func TestExpressionErrors(t *testing.T) {
 		"a + b":                    `"a + b", column 1: this is a number, want a condition such as a <= b`,
 		"a <= sharde":              `"a <= sharde", column 6: unknown name sharde, want one of a, b, shared`,
 		"a == 1.5":                 `"a == 1.5", column 6: 1.5: want an integer`,
-		"a == \"x\"":               `"x": want an integer`,
+		"a == \"x\"":               `a is no parameter of words`,
 		"a & 1 == 0":               "operator & is not one of + - * / %",
 		"a << 2 == 4":              "operator << is not one of",
 		"^a == 4":                  "operator ^ is not one of",
@@ -166,8 +166,8 @@ func TestExpressionErrors(t *testing.T) {
 		"a && b < 1":               "&& wants conditions on both sides, not numbers",
 		"(a < b) + 1 == 2":         "+ wants numbers on both sides, not conditions",
 		"(a < b) == true":          "== wants numbers on both sides, not conditions",
-		"abs(a) == 7":              "unknown function, want min, max or ceildiv",
-		"x.min(a) == 7":            "unknown function, want min, max or ceildiv",
+		"abs(a) == 7":              "unknown function, want min, max, ceildiv, floordiv or floormod",
+		"x.min(a) == 7":            "unknown function, want min, max, ceildiv, floordiv or floormod",
 		"ceildiv(a) == 7":          "ceildiv of 1 values: want ceildiv(a, b)",
 		"min() == 7":               "min of 0 values",
 		"max(a, a<b) == 7":         "max wants numbers, not conditions",
@@ -364,7 +364,7 @@ func TestLargeProducts(t *testing.T) {
 			index, ok := b.Sample(rand.New(rand.NewPCG(1, 1)))
 			require.Equal(t, c.valid > 0, ok)
 			if ok {
-				require.True(t, b.Holds(index))
+				require.True(t, b.Valid(index))
 			}
 			if c.valid < 1000 {
 				n := int64(0)
@@ -378,7 +378,7 @@ func TestLargeProducts(t *testing.T) {
 	}
 }
 
-// Narrowing and plain traversal agree on random spaces, and so do Next, All, Holds and
+// Narrowing and plain traversal agree on random spaces, and so do Next, All, Valid and
 // Sample.
 func TestNarrowingAgrees(t *testing.T) {
 	names := []string{"a", "b", "c", "d"}
@@ -387,7 +387,7 @@ func TestNarrowingAgrees(t *testing.T) {
 	})
 	term := rapid.Custom(func(t *rapid.T) string {
 		x, y := operand.Draw(t, "x"), operand.Draw(t, "y")
-		op := rapid.SampledFrom([]string{"+", "-", "*", "/", "%", "min", "max", "ceildiv"}).Draw(t, "op")
+		op := rapid.SampledFrom([]string{"+", "-", "*", "/", "%", "min", "max", "ceildiv", "floordiv", "floormod"}).Draw(t, "op")
 		if len(op) == 1 {
 			return "(" + x + op + y + ")"
 		}
@@ -431,7 +431,7 @@ func TestNarrowingAgrees(t *testing.T) {
 			var ok bool
 			index, ok = s.Next(index)
 			require.True(t, ok)
-			require.True(t, s.Holds(index))
+			require.True(t, s.Valid(index))
 			for p, i := range index {
 				_, v := c.At(p)
 				require.Equal(t, v, small.Params[p].Values[i])
@@ -441,9 +441,107 @@ func TestNarrowingAgrees(t *testing.T) {
 			require.False(t, more)
 		}
 		if index, ok := s.Sample(rand.New(rand.NewPCG(1, 1))); ok {
-			require.True(t, s.Holds(index))
+			require.True(t, s.Valid(index))
 		} else {
 			require.Zero(t, s.Count().Valid)
 		}
 	})
+}
+
+// loads is a space of numbers and words with derived names.
+func loads() *space.Space {
+	return &space.Space{
+		Params: []space.Param{
+			{Name: "BM", Values: []int{32, 64, 128}},
+			space.Words("load", "plain", "async", "bulk"),
+			{Name: "stages", Values: []int{1, 2, 3}},
+		},
+		Lets: []space.Let{
+			{Name: "ring", Expr: "BM*row*stages"}, // of one that comes later
+			{Name: "row", Expr: "64*2"},
+			{Name: "copies", Expr: `load != "plain"`},
+		},
+		Constraints: []space.Constraint{
+			{Name: "fits", Expr: "ring <= shared"},
+			{Name: "ahead", Expr: "copies || stages == 1"},
+			{Name: "bulk", Expr: `"bulk" != (load) || BM >= 64`},
+		},
+	}
+}
+
+func TestWordsAndLets(t *testing.T) {
+	s := loads()
+	b, err := s.Bind(space.Env{"shared": 20_000})
+	require.NoError(t, err)
+	var got []string
+	for c := range b.All() {
+		got = append(got, c.String())
+		index, ok := b.Index(c)
+		require.True(t, ok)
+		require.True(t, b.Valid(index))
+		require.True(t, b.At(index).Equal(c))
+	}
+	require.Equal(t, []string{
+		"BM=32 load=plain stages=1", "BM=32 load=async stages=1", "BM=32 load=async stages=2", "BM=32 load=async stages=3",
+		"BM=64 load=plain stages=1", "BM=64 load=async stages=1", "BM=64 load=async stages=2",
+		"BM=64 load=bulk stages=1", "BM=64 load=bulk stages=2",
+		"BM=128 load=plain stages=1", "BM=128 load=async stages=1", "BM=128 load=bulk stages=1",
+	}, got)
+	c, err := s.Parse("stages=2 load=bulk BM=64")
+	require.NoError(t, err)
+	require.NoError(t, b.Check(c))
+	text, err := c.MarshalJSON()
+	require.NoError(t, err)
+	require.JSONEq(t, `{"BM":64,"load":"bulk","stages":2}`, string(text))
+	_, err = s.Parse("stages=2 load=bulky BM=64")
+	require.EqualError(t, err, `setting "load=bulky": load cannot be "bulky", want one of plain, async, bulk`)
+	require.Nil(t, b.Dims()[1].Values)
+
+	ring, err := b.Formula("ceildiv(ring, 1000)")
+	require.NoError(t, err)
+	v, err := ring.At([]int{1, 2, 1})
+	require.NoError(t, err)
+	require.Equal(t, int64(17), v) // of 16384
+	none, err := b.Formula("1 / (stages - 1)")
+	require.NoError(t, err)
+	_, err = none.At([]int{1, 2, 0})
+	require.EqualError(t, err, `"1 / (stages - 1)" divides by zero or overflows for BM=64 load=bulk stages=1`)
+	_, err = b.Formula("copies")
+	require.EqualError(t, err, `"copies", column 1: this is a condition, want a number`)
+}
+
+func TestLetErrors(t *testing.T) {
+	for _, c := range []struct{ ring, row, want string }{
+		{"row+1", "64 + 2*ring", `let ring: let row: "64 + 2*ring", column 8: ring is defined by itself: ring needs row needs ring`},
+		{"ring", "1", `let ring: "ring", column 1: ring is defined by itself: ring needs ring`},
+		{"row + rwo", "1", `let ring: "row + rwo", column 7: unknown name rwo, want one of BM, copies, load, ring, row, shared, stages`},
+		{"load", "1", `let ring: "load", column 1: this is a word, want a number or a comparison`},
+		{"load + 1", "1", `let ring: "load + 1", column 1: + wants numbers on both sides, not conditions`},
+		{"row", "2 +", `let ring: let row: "2 +", column 4: expected operand`},
+	} {
+		s := loads()
+		s.Lets[0].Expr, s.Lets[1].Expr = c.ring, c.row
+		_, err := s.Bind(space.Env{"shared": 1})
+		require.ErrorContains(t, err, c.want)
+	}
+	s := loads()
+	s.Constraints[2].Expr = `load == "asink"`
+	_, err := s.Bind(space.Env{"shared": 1})
+	require.ErrorContains(t, err, `column 9: load is never "asink", want one of plain, async, bulk`)
+	s.Constraints[2].Expr = `BM == "async"`
+	_, err = s.Bind(space.Env{"shared": 1})
+	require.ErrorContains(t, err, `column 7: BM is no parameter of words`)
+	s = loads()
+	s.Lets[0].Name = "BM"
+	_, err = s.Bind(space.Env{"shared": 1})
+	require.ErrorContains(t, err, "let BM: the name is taken")
+}
+
+func TestFlooredDivision(t *testing.T) {
+	for _, expr := range []string{
+		"floordiv(a, 2) == 3", "floordiv(-a, 2) == -4", "floordiv(a, b) == -3", "floormod(a, 4) == 3", "floormod(-a, 4) == 1", "floormod(a, b) == -2", "floormod(8, 4) == 0",
+	} {
+		require.True(t, holds(t, expr), expr)
+	}
+	require.False(t, holds(t, "floormod(a, zero) == 0"))
 }

@@ -10,21 +10,19 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"github.com/kgen-dev/kgen/kernels/space"
 )
 
+var _ Domain = (*space.Bound)(nil)
+
 // Point is a configuration: for each dimension the index of its value.
-type Point []int
+type Point = []int
 
 // Dim is one parameter of a domain.
-type Dim struct {
-	Name string
-	Len  int // how many values it has; at least 1
-	// Values are the values as numbers, in the order of the indices; nil where they are
-	// names, which have no order.
-	Values []float64
-}
+type Dim = space.Dim
 
-// Domain is the set of points that may be tried.
+// Domain is the set of points that may be tried. A space with its names bound is one.
 type Domain interface {
 	// Dims are the parameters. A point has an index for each.
 	Dims() []Dim
