@@ -33,11 +33,20 @@ func (t trace) lane() int     { return int(t>>traceLane) & (warpSize - 1) }
 // accessRecord is an event of a block, kept for the blocks after it.
 type accessRecord struct {
 	src   *ptx.Instruction
-	block int64
 	tick  uint32
+	block uint32
 	warp  uint16
+	agent uint16 // of an asynchronous operation: whose clock it is on, 0 is the warp's
 	flags eventFlags
 	scope scope
+}
+
+// knownTo says whether a clock of another block knows of an access.
+func (a *accessRecord) knownTo(v vclock, lane int) bool {
+	if a.agent != 0 {
+		return v.knows(int(a.agent), 0, a.tick)
+	}
+	return v.knows(int(a.warp), lane, a.tick)
 }
 
 // across is what a launch knows of all blocks' accesses.
@@ -247,10 +256,10 @@ func (r *raceState) trace(x *across, s stamp, bytes uint32) trace {
 	n := r.global[id]
 	if n == 0 {
 		e := &r.events[id]
-		rec := accessRecord{src: e.src, block: r.b.order, tick: e.tick, warp: e.warp, flags: e.flags, scope: e.scope}
+		rec := accessRecord{src: e.src, block: uint32(r.b.order), tick: e.tick, warp: e.warp, agent: uint16(e.agent), flags: e.flags, scope: e.scope}
 		if len(x.accesses) >= detailed {
 			// Too many to keep: one for the block, and nothing of who and where.
-			rec.src, rec.tick, rec.warp = nil, ^uint32(0), 0
+			rec.src, rec.tick, rec.warp, rec.agent = nil, ^uint32(0), 0, 0
 			if last := len(x.accesses) - 1; x.accesses[last] == rec || last+1 >= maxAccesses {
 				n = uint32(last)
 			}
@@ -320,11 +329,15 @@ func (m *meeter) against(old trace, oldWrote bool) {
 	}
 	r := m.r
 	a := &m.x.accesses[old>>traceIndex]
-	if a.block == r.b.order {
+	block := int64(a.block)
+	if block == r.b.order {
 		return
 	}
 	e := &r.events[m.id]
-	if e.remote != nil && e.remote[m.mine.lane()].of(a.block).knows(int(a.warp), old.lane(), a.tick) {
+	if e.remote != nil && a.knownTo(e.remote[m.mine.lane()].of(block), old.lane()) {
+		if oldWrote && e.flags&eventProxy != 0 && a.flags&eventAsync == 0 && !a.knownTo(e.remote[m.mine.lane()].proxyOf(block), old.lane()) {
+			m.report(bench.MissingProxyFence, a, old.lane(), true)
+		}
 		return
 	}
 	if a.flags&e.flags&eventReduction != 0 && min(a.scope, e.scope) >= scopeGPU {
@@ -361,15 +374,18 @@ func (m *meeter) report(class bench.FaultClass, a *accessRecord, lane int, oldWr
 	addr := m.addr
 	f.Address, f.Space = &addr, "global"
 	var site bench.Site
-	site.Block, site.Thread = l.siteOf(a.block, int(a.warp), lane)
+	site.Block, site.Thread = l.siteOf(int64(a.block), int(a.warp), lane)
 	l.mod.locate(&site, a.src)
 	f.Other = &site
 	act := "reads"
 	if m.write {
 		act = "writes"
 	}
-	f.Message = fmt.Sprintf("%s global address %#x, %s: thread %v of block %v %s it and nothing orders the two",
-		act, addr, l.dev.mem.describe(addr), site.Thread, site.Block, verb(oldWrote))
+	how := verb(oldWrote) + " it and nothing orders the two"
+	if class == bench.MissingProxyFence {
+		how = unseenWrite
+	}
+	f.Message = fmt.Sprintf("%s global address %#x, %s: thread %v of block %v %s", act, addr, l.dev.mem.describe(addr), site.Thread, site.Block, how)
 }
 
 // sameAs says whether bytes of a word are what memory holds.
@@ -561,7 +577,7 @@ func (x *across) wroteElsewhere(l *launch, h *heldUse) bool {
 			continue
 		}
 		t := list[i>>shadowBits].w[i&shadowMask>>2]
-		if t != 0 && x.accesses[t>>traceIndex].block != h.block {
+		if t != 0 && int64(x.accesses[t>>traceIndex].block) != h.block {
 			return true
 		}
 	}

@@ -39,6 +39,9 @@ type inFlight struct {
 	undef uint32 // lanes that read bytes never written
 	from  *ptx.Instruction
 
+	fetch     int    // among the block's fetches, counted from 1; 0 is none
+	low, high uint64 // what is read lies between
+
 	mbarrier bool      // no copy: an mbarrier in use
 	bulk     *bulkCopy // a bulk copy
 	mark     asyncMark
@@ -304,6 +307,7 @@ func (w *warp) commit(lanes uint32) {
 			*part = *c
 			part.lanes &= lanes
 			c.lanes &^= lanes
+			w.b.race.split(part)
 			g.copies = append(g.copies, part)
 			kept = append(kept, c)
 		}
@@ -438,11 +442,12 @@ func (w *warp) landFor(c *inFlight, lanes uint32, m *mbarrier) {
 	if r == nil || r.off {
 		return
 	}
-	id := r.newEvent(w, c.from, eventAsync, 0, lanes)
+	id := r.newEvent(w, c.from, eventAsync|eventCopy, 0, lanes)
 	r.onAgent(id, m)
 	i := firstLane(lanes)
-	r.landed(id, i, []span{{c.dst[i], c.dst[i] + uint64(c.in.copy.dst.size)}})
+	r.landed(id, i, []span{{c.dst[i], c.dst[i] + uint64(c.in.copy.dst.size)}}, nil)
 	if c.lanes == 0 {
+		r.fetches.fetched(c)
 		r.dropMark(c.mark.index)
 	}
 }

@@ -205,6 +205,11 @@ func (b *block) finish() outcome {
 		return blockTurn
 	}
 	b.checkLifetimes()
+	if len(b.faults.list) == 0 {
+		for _, c := range b.ctas {
+			c.checkGroups()
+		}
+	}
 	r.settle()
 	return blockDone
 }

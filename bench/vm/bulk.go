@@ -47,6 +47,7 @@ type bulkCopy struct {
 	mark    uint32
 	marked  bool
 	event   uint32  // of a reduction in shared memory
+	read    uint32  // event of a load's reads of global memory; 0 is none
 	reading *flight // of shared memory
 	data    []byte  // what was read
 	landed  bool

@@ -19,6 +19,9 @@ func (b *block) issue(c *bulkCopy) {
 		r.bulkReading(c, b.spans(c), c.op.shared)
 		r.storing(c)
 	default:
+		if c.op.global != nil {
+			r.bulkFetching(c)
+		}
 		if c.op.from != nil {
 			r.bulkReading(c, []span{{c.source, c.source + uint64(c.bytes)}}, c.op.from)
 		}
@@ -192,7 +195,7 @@ func (b *block) loadRows(c *bulkCopy) {
 			}
 		}
 		if r.n > 0 {
-			c.w.readRange(c.in, c.op.global, c.lane, r.global, row[r.skip:r.skip+r.n], eventAsync|eventProxy)
+			c.w.peek(r.global, row[r.skip:r.skip+r.n])
 		}
 		some := b.undef != nil && r.n > 0 && c.w.someUndefinedGlobal(r.global, int(r.n))
 		b.spread(c, r, func(at uint64, i, n int) {

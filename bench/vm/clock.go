@@ -196,6 +196,18 @@ func (c clock) covers(o clock) bool {
 	return true
 }
 
+// seen is a clock all of which is visible to the async proxy.
+func (c clock) seen() clock {
+	if len(c) == 0 {
+		return c
+	}
+	out := make(clock, len(c))
+	for i, k := range c {
+		out[i] = blockClock{k.block, k.v, k.proxy.join(k.v)}
+	}
+	return out
+}
+
 // without is the clock of all blocks but one.
 func (c clock) without(block int64) clock {
 	for i := range c {

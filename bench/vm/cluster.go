@@ -33,6 +33,7 @@ type cta struct {
 	far      bool // remote has some
 
 	tensor *tensorMemory // nil: not used so far
+	issues []issueOrder  // of wgmma, by group of four warps
 
 	remote []farUse           // of its shared memory by others, for each warp and lane of the cluster
 	landed map[uint32]landing // the last of others' copies to it, by the clock of the mbarrier that was told

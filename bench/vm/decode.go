@@ -25,7 +25,8 @@ type decoder struct {
 	tensorReduction string
 	wgmmaRegs       []int32 // values that wgmma writes when it lands
 	wgmmaWaits      []*inst
-	cc              int32 // the carry register's value; -1 where nothing uses it
+	fragments       map[int32]int32 // numbers of the values that wgmma uses as registers
+	cc              int32           // the carry register's value; -1 where nothing uses it
 	binds           []bind
 	extra           []ptx.Register          // temporaries, numbered after the function's registers
 	wide            map[int32][]ptx.Operand // the halves of registers of 128 bits

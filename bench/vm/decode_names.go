@@ -1,6 +1,9 @@
 package vm
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/kgen-dev/kgen/codegen/ptx"
 )
 
@@ -40,6 +43,27 @@ func (d *decoder) variables() {
 // maxLocal is the most local memory of a thread: CUDA C++ Programming Guide,
 // technical specifications.
 const maxLocal = 512 << 10
+
+// findSpots lists where a frame's variables lie.
+func (p *program) findSpots() {
+	for v, at := range p.locals {
+		p.spots = append(p.spots, span{uint64(at), uint64(at + v.Size())})
+	}
+	slices.SortFunc(p.spots, func(a, b span) int { return cmp.Compare(a.off, b.off) })
+}
+
+// holds says whether some bytes of a frame are one variable's, or not among the
+// variables at all.
+func (p *program) holds(at uint64, n int) bool {
+	if at >= uint64(p.localBytes) {
+		return true
+	}
+	i, found := slices.BinarySearchFunc(p.spots, at, func(s span, at uint64) int { return cmp.Compare(s.off, at) })
+	if !found {
+		i--
+	}
+	return i >= 0 && at+uint64(n) <= p.spots[i].end
+}
 
 // places lays variables out one after the other from an offset.
 func places(vars []*ptx.Variable, at int64) ([]place, int64) {

@@ -94,7 +94,7 @@ func (b *block) start(order int64) {
 		for i, n := range l.within(c.rank) {
 			c.id[i] += n
 		}
-		c.bars, c.gone, c.noneLeft, c.known = [16]barrier{}, false, false, nil
+		c.bars, c.gone, c.noneLeft, c.known, c.issues = [16]barrier{}, false, false, nil, nil
 		c.keepUses()
 		clear(c.landed)
 		if c.tensor != nil {
@@ -146,7 +146,7 @@ func (b *block) start(order int64) {
 		w.async.reset()
 		w.meetings, w.lastPoll, w.gaveUp = w.meetings[:0], nil, false
 		w.bulk, w.wg = [warpSize]*bulkLane{}, wgmmaGroups{}
-		w.tensorLoads, w.tensorStores, w.tensorClocks = nil, nil, nil
+		w.tensorLoads, w.tensorStores, w.tensorClocks, w.afterSync = nil, nil, nil, nil
 		w.setMode()
 	}
 	b.counts.blocks += int64(l.ctas)

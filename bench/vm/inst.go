@@ -58,6 +58,7 @@ type inst struct {
 	tensor  *tensorOp
 	call    *callSite
 
+	fragments  []int32 // those of the registers written that wgmma uses
 	uses, defs []int32 // every register read and written, as unified slots
 	rule       undefinedRule
 }
@@ -108,6 +109,7 @@ type program struct {
 	mod  *module
 	code []inst
 
+	fragments int             // registers that wgmma uses
 	slots     [numClasses]int // registers of each class, constants first
 	const32   []uint32
 	const64   []uint64
@@ -122,6 +124,7 @@ type program struct {
 	paramBytes int64
 	locals     map[*ptx.Variable]int64 // offsets of .local variables and of .param ones in bodies
 	localBytes int64
+	spots      []span                      // of those, sorted
 	returns    []place                     // of a device function, in its frame
 	counter    []counter                   // by PC
 	reductions []string                    // of bulk tensor reductions, whose type is known at run time

@@ -419,12 +419,16 @@ func storeGlobalAt[T word](w *warp, in *inst, addr *lanes64) {
 
 // localBytes is the memory of a lane's access in its own local memory.
 func (w *warp) localBytes(in *inst, lane int, addr uint64, size int) []byte {
-	top := uint64(w.stackTop(lane))
-	if addr > top || top-addr < uint64(size) {
+	top, low := uint64(w.stackTop(lane)), uint64(w.fr.local)
+	if addr > top || top-addr < uint64(size) || addr >= low && !w.fr.prog.holds(addr-low, size) {
 		if w.again(bench.LocalOutOfBounds, in) {
 			return nil
 		}
-		w.faultAt(bench.LocalOutOfBounds, in, lane, &addr, "local", "local address %#x, %d bytes: the frame ends at %d", addr, size, top)
+		if addr <= top && top-addr >= uint64(size) {
+			w.faultAt(bench.LocalOutOfBounds, in, lane, &addr, "local", "local address %#x, %d bytes: they are not all of one variable", addr, size)
+		} else {
+			w.faultAt(bench.LocalOutOfBounds, in, lane, &addr, "local", "local address %#x, %d bytes: the frame ends at %d", addr, size, top)
+		}
 		return nil
 	}
 	if addr&uint64(size-1) != 0 {

@@ -21,6 +21,7 @@ type mbarrier struct {
 	passing uint64 // the phase after one that threads may pass that know nothing of it, plus 1
 
 	init      stamp // its initialisation
+	fenced    bool  // by fence.mbarrier_init; known under strict-proxy
 	clock     clock // of all that arrived
 	done      clock // of the phases completed
 	completed uint32
@@ -36,6 +37,8 @@ type mbarrierOp struct {
 	expect bool // arrive.expect_tx: count is bytes, one arrival
 	strong order
 	dst    int32 // of 64 bits, or a predicate; -1 is none
+
+	ignored bool // a test whose answer nothing looks at
 }
 
 type mbarrierKind uint8
@@ -441,11 +444,11 @@ func (w *warp) mbarrierWait(in *inst, m uint32, addr *lanes64) {
 			continue
 		}
 		yes |= 1 << lane
-		if r := w.b.race; r != nil && !r.off {
+		if r := w.b.race; r != nil && !r.off && !op.ignored {
 			w.hearPhase(r, op, lane, b)
 		}
 	}
-	if yes == 0 && m == w.mask && op.kind == mbarrierTry && !w.gaveUp {
+	if yes == 0 && m == w.mask && op.kind == mbarrierTry && !w.gaveUp && !op.ignored {
 		w.retry(stopPath)
 		w.park(wait{kind: waitMbarrier, in: in, addr: at, phase: uint32(blocked.phase)})
 		return

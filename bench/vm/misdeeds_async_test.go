@@ -53,6 +53,27 @@ xor.b32 %b, %t, 1; mov.u32 %a, sm; mad.lo.u32 %a, %b, 4, %a; ld.shared.u32 %b, [
 cp.async.ca.shared.global [%a], [%ad], 4; /*here*/ cp.async.wait_group 0; ld.shared.u32 %b, [%a]; mad.wide.u32 %ad, %t, 4, %in1; st.global.u32 [%ad], %b; cp.async.wait_all;`,
 		map[string]string{"/*here*/": "cp.async.commit_group;"}),
 
+	bulkMisdeed("a try whose answer nobody looks at", bench.AsyncCopyRace, oneBulkLoad+"TRY: mbarrier.try_wait.parity.shared.b64 %p, [sm+256], 0; "+readLoad+"DONE: mbarrier.try_wait.parity.shared.b64 %p, [sm+256], 0; @!%p bra DONE;",
+		map[string]string{"[sm+256], 0; mov.u32 %a, sm": "[sm+256], 0; @!%p bra TRY; mov.u32 %a, sm"}),
+	bulkMisdeed("a test whose answer ends in a register", bench.AsyncCopyRace, oneBulkLoad+"TRY: mbarrier.test_wait.parity.shared.b64 %p, [sm+256], 0; selp.u32 %c, 1, 0, %p; "+readLoad+"DONE: mbarrier.try_wait.parity.shared.b64 %p, [sm+256], 0; @!%p bra DONE;",
+		map[string]string{"selp.u32 %c, 1, 0, %p;": "selp.u32 %c, 1, 0, %p; setp.eq.u32 %p, %c, 0; @%p bra TRY;"}),
+	bulkMisdeed("the source of a bulk copy overwritten", bench.AsyncCopyRace, oneBulkLoad+"mad.wide.u32 %ad, %t, 4, %in0; /*wait*/ st.global.u32 [%ad], 7; DONE: mbarrier.try_wait.parity.shared.b64 %p, [sm+256], 0; @!%p bra DONE;",
+		map[string]string{"/*wait*/": waitForLoad}),
+	bulkMisdeed("the source of a bulk copy overwritten behind a barrier", bench.AsyncCopyRace, oneBulkLoad+"mad.wide.u32 %ad, %t, 4, %in0; /*wait*/ bar.sync 0; st.global.u32 [%ad], 7; DONE: mbarrier.try_wait.parity.shared.b64 %p, [sm+256], 0; @!%p bra DONE;",
+		map[string]string{"/*wait*/": waitForLoad}),
+	bulkMisdeed("the source of cp.async overwritten", bench.AsyncCopyRace, `mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; mad.wide.u32 %ad, %t, 4, %in0;
+cp.async.ca.shared.global [%a], [%ad], 4; cp.async.commit_group; /*wait*/ st.global.u32 [%ad], 7; cp.async.wait_all; ld.shared.u32 %b, [%a]; mad.wide.u32 %ad, %t, 4, %in1; st.global.u32 [%ad], %b;`,
+		map[string]string{"/*wait*/": "cp.async.wait_group 0;"}),
+	bulkMisdeed("the source of a neighbour's cp.async overwritten behind a barrier", bench.AsyncCopyRace, `mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; mad.wide.u32 %ad, %t, 4, %in0;
+cp.async.ca.shared.global [%a], [%ad], 4; cp.async.commit_group; /*wait*/ bar.sync 0; xor.b32 %b, %t, 1; mad.wide.u32 %ad, %b, 4, %in0; st.global.u32 [%ad], 7; cp.async.wait_all;`,
+		map[string]string{"/*wait*/": "cp.async.wait_all;"}),
+	bulkMisdeed("the source of another's cp.async overwritten after it was waited for", bench.AsyncCopyRace, `mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; mad.wide.u32 %ad, %t, 4, %in0;
+cp.async.ca.shared.global [%a], [%ad], 4; cp.async.wait_all; /*meet*/ xor.b32 %b, %t, 1; mad.wide.u32 %ad, %b, 4, %in0; st.global.u32 [%ad], 7;`,
+		map[string]string{"/*meet*/": "bar.warp.sync -1;"}),
+	bulkMisdeed("half of the lanes wait for their copies", bench.AsyncCopyRace, `mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; mad.wide.u32 %ad, %t, 4, %in0; setp.lt.u32 %p, %t, 16;
+cp.async.ca.shared.global [%a], [%ad], 4; @%p cp.async.commit_group; @%p cp.async.wait_group 0; ld.shared.u32 %b, [%a]; mad.wide.u32 %ad, %t, 4, %in1; st.global.u32 [%ad], %b; cp.async.wait_all;`,
+		map[string]string{"@%p cp.async.commit_group; @%p cp.async.wait_group 0;": "@%p cp.async.commit_group; @!%p cp.async.commit_group; @%p cp.async.wait_group 0; @!%p cp.async.wait_group 0;"}),
+
 	bulkMisdeed("a fence before the writes", bench.MissingProxyFence, `mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; fence.proxy.async; st.shared.u32 [%a], %t; /*here*/ bar.sync 0;
 @!%q bra END; cp.async.bulk.global.shared::cta.bulk_group [%in0], [sm], 128; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; END:`,
 		map[string]string{"/*here*/": "fence.proxy.async;"}),
@@ -70,6 +91,26 @@ cp.async.ca.shared.global [%a], [%ad], 4; /*here*/ cp.async.wait_group 0; ld.sha
 		map[string]string{"/*here*/": "fence.proxy.async;"}),
 	bulkMisdeed("a copy from global memory that threads wrote", bench.MissingProxyFence, `mad.wide.u32 %ad, %t, 4, %in0; st.global.u32 [%ad], %t; /*here*/ `+oneBulkLoad+waitForLoad+readLoad,
 		map[string]string{"/*here*/": "fence.proxy.async;"}),
+}
+
+// crossBlock is a block that writes global memory and another that brings it to
+// shared memory, ordered by a flag.
+const crossBlock = `mov.u32 %a, %ctaid.x; setp.eq.u32 %p, %a, 1; @%p bra TAKE; mad.wide.u32 %ad, %t, 4, %in0; st.global.u32 [%ad], %t; /*writer*/ bar.sync 0; @%q st.release.gpu.global.u32 [%in1], 1; bra END;
+TAKE: ld.acquire.gpu.global.u32 %a, [%in1]; setp.eq.u32 %p, %a, 0; @%p bra TAKE; /*reader*/ @!%q bra INIT; mbarrier.init.shared.b64 [sm+256], 1; INIT: bar.sync 0;
+@!%q bra WAIT; mbarrier.arrive.expect_tx.shared.b64 _, [sm+256], 128;
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [sm], [%in0], 128, [sm+256];
+WAIT: mbarrier.try_wait.parity.shared.b64 %p, [sm+256], 0; @!%p bra WAIT; mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; ld.shared.u32 %b, [%a]; mad.wide.u32 %ad, %t, 4, %in1; st.global.u32 [%ad+128], %b; END:`
+
+// crossMisdeed is crossBlock with a way to put it right.
+func crossMisdeed(name, right, with string) misdeed {
+	m := bulkMisdeed(name, bench.MissingProxyFence, crossBlock, map[string]string{right: with})
+	m.p.grid = 2
+	return m
+}
+
+var crossMisdeeds = []misdeed{
+	crossMisdeed("what another block wrote brought without a proxy fence of the writers", "/*writer*/", "fence.proxy.async;"),
+	crossMisdeed("what another block wrote brought without a proxy fence of the reader", "/*reader*/", "fence.proxy.async;"),
 }
 
 // with is the misdeed with something else in its body.

@@ -61,6 +61,24 @@ W: mbarrier.try_wait.parity.shared.b64 %p, [sm], 0; @!%p bra W;`,
 		fix: map[string]string{"%a, 9": "%a, 7"},
 	},
 	{
+		name: "a vector past the end of a local array", class: bench.LocalOutOfBounds, p: small{
+			regs: ".reg .b32 %l;", block: 1, body: ".local .align 16 .b8 lo[20]; mov.u32 %l, lo; st.local.v4.u32 [%l], {1, 2, 3, 4}; st.local.v4.u32 [%l+16], {5, 6, 7, 8};",
+		},
+		fix: map[string]string{"st.local.v4.u32 [%l+16], {5, 6, 7, 8}": "st.local.u32 [%l+16], 5"},
+	},
+	{
+		name: "a vector from one local array into the next", class: bench.LocalOutOfBounds, p: small{
+			regs: ".reg .b32 %l, %a, %b;", block: 1, body: ".local .align 8 .b8 lo[12]; .local .align 4 .b8 hi[12]; mov.u32 %l, lo; st.local.u32 [hi], 1; st.local.u32 [%l+8], 2; ld.local.v2.u32 {%a, %b}, [%l+8]; st.global.u32 [%in0], %a;",
+		},
+		fix: map[string]string{"ld.local.v2.u32 {%a, %b}, [%l+8]": "ld.local.u32 %a, [%l+8]"},
+	},
+	{
+		name: "a word between two local arrays", class: bench.LocalOutOfBounds, p: small{
+			regs: ".reg .b32 %l;", block: 1, body: ".local .align 16 .b8 lo[4]; .local .align 16 .b8 hi[16]; mov.u32 %l, lo; st.local.u32 [hi], 1; st.local.u32 [%l+8], 2;",
+		},
+		fix: map[string]string{"[%l+8]": "[%l]"},
+	},
+	{
 		name: "a generic address below local memory", class: bench.LocalOutOfBounds, p: small{
 			regs: ".reg .b64 %l;", block: 1, body: ".local .align 8 .b8 lo[16]; mov.u64 %l, lo; cvta.local.u64 %l, %l; st.u64 [%l+24], %l;",
 		},

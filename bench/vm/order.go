@@ -223,6 +223,9 @@ func (w *warp) orderFence(in *inst, lanes uint32) {
 			i := firstLane(l)
 			w.clock.inits[i] = w.clock.inits[i].join(r.snapshot(w, 1<<i))
 		}
+		if r.strict() {
+			r.fenceInits(w, lanes)
+		}
 		w.clock.tick++
 	}
 	if f.order == weak {

@@ -158,6 +158,9 @@ func (r *raceState) access(w *warp, p *page, at *side, size int) []byte {
 	if len(r.stores) > 0 && !r.off {
 		r.againstStores(p.key, at, size)
 	}
+	if at.write && !r.off {
+		r.againstFetches(at, size)
+	}
 	whole := at.data
 	if !at.write && !r.off && r.events[at.id].flags&eventProxy != 0 {
 		r.seenByProxy(cells, at)

@@ -86,7 +86,13 @@ func (r *raceState) bulkWriting(c *bulkCopy) {
 	c.mark = r.newMark(&inFlight{bulk: c, from: c.from, warp: c.w.index})
 	c.marked = true
 	at := side{w: c.w, in: c.in, lane: c.lane, space: ptx.SpaceShared, write: true, id: r.eventFor(c.w, c.in, c.op.shared, eventAsync)}
+	if r.strict() {
+		r.initUnseen(c, &at)
+	}
 	for _, s := range r.b.spans(c) {
+		if r.strict() {
+			r.ordinary(&at, s)
+		}
 		r.claim(&at, s.off, int(s.end-s.off))
 		r.mark(s.off, int(s.end-s.off), c.mark, c.lane)
 	}
@@ -108,6 +114,10 @@ func (r *raceState) bulkWritten(c *bulkCopy, m *mbarrier) {
 	id := r.newEvent(c.w, c.from, eventAsync, 0, 1<<c.lane)
 	if m != nil {
 		r.onAgent(id, m)
+		if c.read != 0 {
+			read := &r.events[c.read]
+			read.agent, read.tick = r.events[id].agent, r.events[id].tick
+		}
 		if c.to != c.w.cta {
 			c.to.noteLanding(r.agent(m), m.completed, c)
 		}
@@ -122,7 +132,7 @@ func (r *raceState) bulkWritten(c *bulkCopy, m *mbarrier) {
 	}
 	spans := r.b.spans(c)
 	if m != nil {
-		r.landed(id, c.lane, spans)
+		r.landed(id, c.lane, spans, c)
 	} else {
 		for _, s := range spans {
 			r.unmark(s.off, int(s.end-s.off), stamp(id)<<eventShift|stamp(c.lane))
@@ -184,6 +194,9 @@ func (r *raceState) bulkReading(c *bulkCopy, ranges []span, m *memOp) {
 	r.flights = append(r.flights, c.reading)
 }
 
+// unseenWrite is what is wrong with a write that an asynchronous read can't see.
+const unseenWrite = "wrote it the ordinary way, and no fence.proxy.async makes that visible to the asynchronous read"
+
 // asyncRead notes an asynchronous read of ranges, ordered as what the issuing
 // lane does, and reports writes that it can't see for lack of a proxy fence.
 func (r *raceState) asyncRead(at *side, ranges []span) {
@@ -197,7 +210,7 @@ func (r *raceState) asyncRead(at *side, ranges []span) {
 				blamed = true
 				e := &r.events[c.w.event()]
 				r.reportAs(bench.MissingProxyFence, at, e.src, int(e.warp), c.w.lane(),
-					"wrote it the ordinary way, and no fence.proxy.async makes that visible to the asynchronous read")
+					unseenWrite)
 			}
 			r.read(c, at)
 		}
@@ -214,7 +227,7 @@ func (r *raceState) seenByProxy(cells []cell, at *side) {
 		}
 		e := &r.events[c.w.event()]
 		r.reportAs(bench.MissingProxyFence, at, e.src, int(e.warp), c.w.lane(),
-			"wrote it the ordinary way, and no fence.proxy.async makes that visible to the asynchronous read")
+			unseenWrite)
 		return
 	}
 }
@@ -226,11 +239,14 @@ func (r *raceState) hidden(w stamp, at *side) bool {
 		return false
 	}
 	e := &r.events[w.event()]
-	if e.flags&eventAsync != 0 || e.tick == 0 {
+	if e.flags&eventAsync != 0 && (e.flags&eventCopy == 0 || !r.strict()) || e.tick == 0 {
 		return false
 	}
-	lane := w.lane()
-	return !r.proxied.knows(int(e.warp), lane, e.tick) && !at.w.clock.proxy[at.lane].knows(int(e.warp), lane, e.tick) && r.before(w, at.w, at.lane)
+	who, lane := int(e.warp), w.lane()
+	if e.agent != 0 {
+		who, lane = int(e.agent), 0
+	}
+	return !r.proxied.knows(who, lane, e.tick) && !at.w.clock.proxy[at.lane].knows(who, lane, e.tick) && r.before(w, at.w, at.lane)
 }
 
 // bulkRead ends a store's read: from now on it counts as the issuing thread's.
@@ -253,7 +269,9 @@ func (r *raceState) proxyFence(w *warp, f *fenceOp, lanes uint32) {
 		i := firstLane(l)
 		all := r.snapshot(w, 1<<i).of(r.b.order)
 		w.clock.proxy[i] = w.clock.proxy[i].join(all)
+		w.clock.remote[i] = w.clock.remote[i].seen()
 	}
+	w.clock.snap = nil
 	w.clock.any = true
 	w.clock.tick++
 }

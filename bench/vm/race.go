@@ -37,6 +37,7 @@ type raceState struct {
 	flights   []*flight          // reads of shared memory in flight
 	unseen    unseenCopies       // that have landed
 	stores    pendingStores      // writes of global memory in flight
+	fetches   fetches            // reads of it
 	arrivals  faultList          // held back: more than an mbarrier expects
 	unready   bool               // an mbarrier was used that was not known to be initialised
 	heard     vclock             // in a cluster: what its threads knew at the floor
@@ -84,6 +85,7 @@ const (
 	eventAsync                            // by the copy engine, or cp.async
 	eventReduction                        // an asynchronous one
 	eventProxy                            // by the async proxy, which sees no ordinary writes without a fence
+	eventCopy                             // by cp.async: asynchronous, and yet no work of the async proxy
 )
 
 // reader is one of several reads of a cell.
@@ -118,6 +120,7 @@ func (r *raceState) reset() {
 	r.reads = r.reads[:0]
 	clear(r.heldOf)
 	clear(r.stores)
+	r.fetches.list = r.fetches.list[:0]
 	r.unseen.list = r.unseen.list[:0]
 	r.arrivals, r.unready = faultList{most: r.b.faults.most}, false
 	r.held, r.global, r.flights, r.proxied, r.proxies = r.held[:0], r.global[:0], r.flights[:0], nil, false
@@ -305,7 +308,7 @@ func (r *raceState) addReader(c *cell, me stamp, at *side) {
 			return
 		}
 		// A later read of the same thread replaces an earlier one.
-		if ev := &r.events[e.s.event()]; int(ev.warp) == at.w.index && e.s&severalLanes == 0 && e.s.lane() == at.lane {
+		if ev := &r.events[e.s.event()]; int(ev.warp) == at.w.index && ev.agent == 0 && e.s&severalLanes == 0 && e.s.lane() == at.lane {
 			e.s = me
 			return
 		}
@@ -530,18 +533,35 @@ type asyncMark struct{ index uint32 }
 
 // markInFlight marks the destination of a cp.async that was issued.
 func (w *warp) markInFlight(c *inFlight) {
-	c.from, c.warp = w.source(c.in), w.index
+	c.from, c.warp, c.fetch = w.source(c.in), w.index, 0
 	r := w.b.race
 	if r == nil || r.off || c.lanes == 0 {
 		return
 	}
 	c.mark.index = r.newMark(c)
+	r.fetching(c)
 	m := &c.in.copy.dst
 	at := side{w: w, in: c.in, space: ptx.SpaceShared, write: true, id: r.eventFor(w, c.in, m, eventAsync)}
 	for l := c.lanes; l != 0; l &= l - 1 {
 		at.lane = firstLane(l)
 		r.claim(&at, c.dst[at.lane], m.size)
 		r.mark(c.dst[at.lane], m.size, c.mark.index, at.lane)
+	}
+}
+
+// split gives a part of a copy that is waited for on its own what it needs to be
+// known by.
+func (r *raceState) split(part *inFlight) {
+	if r == nil || r.off {
+		return
+	}
+	part.mark.index = r.newMark(part)
+	for l := part.lanes; l != 0; l &= l - 1 {
+		i := firstLane(l)
+		r.mark(part.dst[i], part.in.copy.dst.size, part.mark.index, i)
+	}
+	if part.fetch > 0 {
+		r.fetches.add(part)
 	}
 }
 
@@ -566,12 +586,13 @@ func (w *warp) markLanded(c *inFlight, lanes uint32) {
 	if r == nil || r.off {
 		return
 	}
-	id := r.newEvent(w, c.from, eventAsync, 0, lanes)
+	id := r.newEvent(w, c.from, eventAsync|eventCopy, 0, lanes)
 	for l := lanes; l != 0; l &= l - 1 {
 		i := firstLane(l)
 		r.unmark(c.dst[i], c.in.copy.dst.size, stamp(id)<<eventShift|stamp(i))
 	}
 	if c.lanes == 0 {
+		r.fetches.fetched(c)
 		r.dropMark(c.mark.index)
 	}
 }

@@ -114,6 +114,9 @@ func (d *decoder) finish() {
 		panic(&ptx.Error{File: d.mod.src.File, Pos: d.fn.Pos, Msg: d.fn.Name + ": the function is too large for the virtual machine"})
 	}
 	d.reconvergence(g)
+	d.p.findSpots()
+	d.ignoredWaits(g)
+	d.findFragments()
 	live := g.liveValues(d.insts, len(d.values))
 	slot := d.assignSlots(g, d.keepAccumulators(g, live))
 	for _, in := range d.wgmmaWaits {
@@ -245,6 +248,9 @@ func (d *decoder) wrap(in *inst, scratch [2]int32) inst {
 		return *in
 	}
 	if in.kind == kindControl {
+		if len(in.fragments) > 0 {
+			in.ctl = watched(in.ctl)
+		}
 		return *in
 	}
 	full := in.fn[modeFull]
@@ -258,6 +264,9 @@ func (d *decoder) wrap(in *inst, scratch [2]int32) inst {
 		} else {
 			in.fn[modePartial] = masked32
 		}
+	}
+	if len(in.fragments) > 0 {
+		in.fn[modeFull], in.fn[modePartial] = watched(in.fn[modeFull]), watched(in.fn[modePartial])
 	}
 	in.fn[modeUndefined], in.fn[3] = undefined, undefined
 	if in.guard < 0 {

@@ -50,6 +50,10 @@ type tensorWork struct {
 	doneTick  uint32
 	doneEpoch uint32
 	settled   bool // everybody knows
+
+	// Under strict-proxy.
+	fenced       uint32 // tick of the first tcgen05.fence::before_thread_sync after it; 0 is none
+	settledEpoch uint32
 }
 
 // tensorUse is an operation's use of an area of tensor memory.
@@ -87,6 +91,8 @@ func (w *warp) use(x *tensorWork, a tensorArea, write, sum bool) bool {
 				w.reportTensor(now, u)
 			}
 			good = false
+		} else if r.strict() && u.overlaps(&a) && (u.write || write) && u.work != x && !r.tensorFenced(u.work, x) {
+			w.reportTensorAs(bench.MissingProxyFence, now, u, verb(u.write)+" it, and a tcgen05.fence before or after the threads' synchronisation is absent")
 		}
 		if u.work == x || !a.covers(&u.tensorArea) || !write && (u.write || u.work.w != w || u.work.lane != x.lane || u.work.kind != x.kind) {
 			kept = append(kept, u)
@@ -159,6 +165,7 @@ func (b *block) settleTensor() {
 					x.settled = x.settled || w.clock.own[l].knows(int(x.agent), 0, x.doneTick)
 				}
 			}
+			x.settledEpoch = b.race.epoch + 1
 		}
 	}
 }
@@ -173,6 +180,9 @@ func (d *decoder) tensorFence(before bool) {
 		r := w.b.race
 		if r == nil || r.off {
 			return
+		}
+		if r.strict() {
+			r.fenceTensor(w, w.mask, before)
 		}
 		for l := w.mask; l != 0; l &= l - 1 {
 			i := firstLane(l)
@@ -190,12 +200,24 @@ func (d *decoder) tensorFence(before bool) {
 
 // reportTensor reports two uses of tensor memory that nothing orders.
 func (w *warp) reportTensor(now, u *tensorUse) {
+	what := verb(u.write) + " it and nothing orders the two"
+	if !u.work.done {
+		act := "read"
+		if u.write {
+			act = "write"
+		}
+		what = fmt.Sprintf("has a %s to %s it under way that was not waited for", opcode(u.work.from), act)
+	}
+	w.reportTensorAs(bench.AsyncCopyRace, now, u, what)
+}
+
+func (w *warp) reportTensorAs(class bench.FaultClass, now, u *tensorUse, what string) {
 	b := w.b
-	if !b.l.reports(bench.AsyncCopyRace) || b.race.unready {
+	if !b.l.reports(class) || b.race.unready {
 		return
 	}
 	src, other := w.source(now.work.in), u.work.from
-	f := b.faults.add(faultKey{class: bench.AsyncCopyRace, in: src, other: other}, 1)
+	f := b.faults.add(faultKey{class: class, in: src, other: other}, 1)
 	if f == nil {
 		return
 	}
@@ -204,14 +226,6 @@ func (w *warp) reportTensor(now, u *tensorUse) {
 	f.Site = b.site(w.index, now.work.lane, src)
 	site := b.site(u.work.w.index, u.work.lane, other)
 	f.Other = &site
-	what := verb(u.write) + " it and nothing orders the two"
-	if !u.work.done {
-		act := "read"
-		if u.write {
-			act = "write"
-		}
-		what = fmt.Sprintf("has a %s to %s it under way that was not waited for", opcode(other), act)
-	}
 	verb := "reads"
 	if now.write {
 		verb = "writes"

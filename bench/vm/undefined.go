@@ -79,6 +79,7 @@ func (b *block) addOrigin(o origin) uint32 {
 // undefine marks what may be read before it is written.
 func (w *warp) undefineStart(f *frame) {
 	f.undefs = 0
+	f.fragments.reset()
 	if f.u == nil {
 		return
 	}

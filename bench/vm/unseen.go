@@ -9,7 +9,8 @@ type unseenCopy struct {
 	id    uint32 // its event, on an mbarrier's clock
 	agent uint32
 	tick  uint32
-	spans []span // of shared memory, that it wrote
+	spans []span    // of shared memory, that it wrote
+	c     *bulkCopy // nil of cp.async
 }
 
 // unseenCopies are a block's, oldest first.
@@ -19,7 +20,7 @@ type unseenCopies struct {
 }
 
 // landed notes a copy that is on an mbarrier's clock.
-func (r *raceState) landed(id uint32, lane int, spans []span) {
+func (r *raceState) landed(id uint32, lane int, spans []span, c *bulkCopy) {
 	e := &r.events[id]
 	me := stamp(id)<<eventShift | stamp(lane)
 	for _, s := range spans {
@@ -29,7 +30,7 @@ func (r *raceState) landed(id uint32, lane int, spans []span) {
 	if len(l.list) >= 2*l.kept+64 {
 		r.forgetKnown()
 	}
-	l.list = append(l.list, unseenCopy{id: id, agent: e.agent, tick: e.tick, spans: spans})
+	l.list = append(l.list, unseenCopy{id: id, agent: e.agent, tick: e.tick, spans: spans, c: c})
 }
 
 // forgetKnown drops unseenCopies that some thread knows of.

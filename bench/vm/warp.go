@@ -46,8 +46,9 @@ type warp struct {
 	patterns []pattern // by memory instruction
 	async    asyncCopies
 
-	tensorLoads, tensorStores []*tensorWork    // not waited for
-	tensorClocks              *[warpSize]clock // what those know who wait for a thread's commits
+	tensorLoads, tensorStores []*tensorWork        // not waited for
+	afterSync                 *[warpSize]afterSync // under strict-proxy
+	tensorClocks              *[warpSize]clock     // what those know who wait for a thread's commits
 	clock                     warpClock
 
 	lastPoll *inst
@@ -119,17 +120,18 @@ const (
 
 // frame is the registers of one call of a function.
 type frame struct {
-	prog   *program
-	r      []lanes32
-	q      []lanes64
-	p      []uint32
-	u      []uint32
-	undef  *undefinedBits
-	undefs int
-	local  int64            // where its local variables begin
-	stack  *[warpSize]int64 // bytes that alloca took, by lane; nil: none
-	depth  int              // calls below it
-	tally  *tally
+	prog      *program
+	r         []lanes32
+	q         []lanes64
+	p         []uint32
+	u         []uint32
+	undef     *undefinedBits
+	undefs    int
+	fragments *registerUses    // nil: not looked at yet
+	local     int64            // where its local variables begin
+	stack     *[warpSize]int64 // bytes that alloca took, by lane; nil: none
+	depth     int              // calls below it
+	tally     *tally
 }
 
 // tally counts instructions of one program by place, as differences: the

@@ -41,7 +41,8 @@ type wgmmaOp struct {
 	scaleD         int32 // slot of the predicate
 	keep           bool
 	descA, descB   int32
-	id             int32 // among the memory instructions
+	id             int32   // among the memory instructions
+	sums, parts    []int32 // the fragments that the accumulators and A are
 }
 
 // wgmmaFlight is an instruction that was issued and has not landed.
@@ -62,6 +63,7 @@ type wgmmaFlight struct {
 type wgmmaGroups struct {
 	open   []*wgmmaFlight
 	groups [][]*wgmmaFlight
+	fences uint32 // so far
 }
 
 func (d *decoder) wgmma() {
@@ -70,7 +72,11 @@ func (d *decoder) wgmma() {
 		d.aligned()
 		d.operands(0, 0)
 		in := d.new(kindMasked)
-		in.fn[modeFull] = func(w *warp, in *inst) { w.together(in) }
+		in.fn[modeFull] = func(w *warp, in *inst) {
+			if w.together(in) {
+				w.wg.fences++
+			}
+		}
 		d.emit(in)
 		d.p.counter[d.src.PC] = countFence
 	case d.has("commit_group"):
@@ -144,6 +150,7 @@ func (d *decoder) wgmmaIssue() {
 		d.destination(in, &op.d[i], &acc[i], ptx.B32, exact)
 		v := in.defs[len(in.defs)-1]
 		d.wgmmaRegs = append(d.wgmmaRegs, v)
+		op.sums = append(op.sums, d.fragment(v))
 	}
 	if ops[1].Kind == ptx.OpVector {
 		op.aRegs = true
@@ -154,6 +161,9 @@ func (d *decoder) wgmmaIssue() {
 		op.a = make([]int32, 4)
 		for i := range e {
 			d.source(in, &op.a[i], &e[i], ptx.B32, exact)
+			if v := in.uses[len(in.uses)-1]; !d.values[v].constant {
+				op.parts = append(op.parts, d.fragment(v))
+			}
 		}
 	} else {
 		d.source(in, &op.descA, &ops[1], ptx.B64, exact)
@@ -251,6 +261,8 @@ func issueWgmma(w *warp, in *inst) {
 	if op.sparse != nil {
 		f.sparse.meta, f.sparse.selector = w.r[op.sparse.slot], w.r[op.sparse.selector][0]
 	}
+	w.alike(f)
+	w.useFragments(f)
 	w.watchWgmma(f)
 	w.wg.open = append(w.wg.open, f)
 	if w.b.landsEarly() {

@@ -55,6 +55,7 @@ func (w *warp) watchWgmma(f *wgmmaFlight) {
 
 // wgmmaDone ends an instruction's reads: they are now the warp's own.
 func (w *warp) wgmmaDone(f *wgmmaFlight) {
+	w.doneFragments(f)
 	if f.bad != nil {
 		current := w.fr
 		if current != f.fr {
