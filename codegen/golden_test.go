@@ -27,6 +27,7 @@ var golden = []struct {
 	{"flashattn", "a100", map[string]string{"head-dim": "32"}, []string{"BM=64", "BN=32", "warps=4", "stages=2"}},
 	{"softmax", "h100", nil, nil},
 	{"gemm", "h100", nil, []string{"BM=64", "BN=32", "BK=64", "warps=4", "stages=3", "group=8", "split=1"}},
+	{"flashattn", "h100", map[string]string{"head-dim": "64"}, []string{"BM=64", "BN=16", "warps=4", "stages=2", "overlap=1"}},
 }
 
 // TestGolden compares staged programs, CUDA C and PTX with testdata/golden.

@@ -39,6 +39,7 @@ type lowering struct {
 	gate      *simt.Value // of the releases being lowered; nil: always
 	cluster   cluster
 	late      bool // in a loop that releases its buffers an iteration later
+	flight    []underWay
 }
 
 // lower produces the thread program of a kernel.
@@ -67,6 +68,7 @@ func lower(k *ir.Kernel, m *machine) (*simt.Kernel, []Param, error) {
 	}
 	l.tileSpace()
 	l.region(k.Body)
+	l.landAll()
 	return s, l.params, nil
 }
 
@@ -176,6 +178,7 @@ func noteOf(o *ir.Op) string {
 
 // loop lowers a for. Tiles and scalars it carries become the registers it carries.
 func (l *lowering) loop(o *ir.Op) {
+	l.landBefore(o)
 	body := o.Regions[0]
 	init := make([]*simt.Value, 0, 64)
 	for _, v := range o.Args[3:] {
@@ -208,6 +211,7 @@ func (l *lowering) loop(o *ir.Op) {
 			l.counters[count] = n
 		}
 		yield := l.region(body)
+		l.landAll()
 		next := make([]*simt.Value, 0, len(init))
 		for _, v := range yield.Args {
 			next = append(next, l.registers(v)...)
@@ -224,7 +228,7 @@ func (l *lowering) loop(o *ir.Op) {
 	})
 	l.pending = l.pending.or(before)
 	if l.late {
-		results = l.land(o, results)
+		results = l.landLate(o, results)
 	}
 	l.late = outerLate
 	for i, r := range o.Results {
@@ -243,12 +247,17 @@ func nameOr(v *ir.Value, name string) string {
 }
 
 func (l *lowering) branch(o *ir.Op) {
+	l.landBefore(o)
+	flight := l.flight
 	before := l.pending
 	var after []unordered
 	side := func(r *ir.Region) func() []*simt.Value {
 		return func() []*simt.Value {
 			l.pending = before
 			yield := l.region(r)
+			if len(flight) == 0 {
+				l.landAll()
+			}
 			after = append(after, l.pending)
 			var vs []*simt.Value
 			for _, v := range yield.Args {
@@ -302,6 +311,7 @@ func (l *lowering) scalar(v *ir.Value) *simt.Value {
 }
 
 func (l *lowering) tile(v *ir.Value) *fragment {
+	l.landIf(func(p underWay) bool { return p.o.Result() == v })
 	if f, ok := l.tiles[v]; ok {
 		return f
 	}

@@ -1,6 +1,8 @@
 package codegen
 
 import (
+	"slices"
+
 	"github.com/kgen-dev/kgen/codegen/simt"
 	"github.com/kgen-dev/kgen/ir"
 	"github.com/kgen-dev/kgen/ir/layout"
@@ -19,6 +21,7 @@ func (l *lowering) roles(o *ir.Op) {
 	run := func(role int) {
 		l.role = &role
 		l.region(o.Regions[role])
+		l.landAll()
 		l.role = nil
 	}
 	warp := b.ShrU(l.tid(), b.Const32(layout.LaneBits))
@@ -104,6 +107,7 @@ func (l *lowering) acquire(o *ir.Op) {
 
 // release gives a buffer back: each warp of the main role says so for itself.
 func (l *lowering) release(o *ir.Op) {
+	l.landIf(func(p underWay) bool { return slices.ContainsFunc(o.Operands("rings"), p.reads) })
 	r := tensorRing(o.Args)
 	if r == nil || !l.plan.handed[r] {
 		l.pending.shared = true

@@ -184,13 +184,14 @@ func (l *lowering) tensorWait(ring, k *ir.Value) {
 // phase is the parity of the phase in which index k of a ring is filled.
 func (l *lowering) phase(k *ir.Value, depth int) *simt.Value {
 	b := l.b
-	if a, ok := affineOf(k); ok && len(a.terms) == 1 && a.terms[0].k == 1 && a.c >= 0 {
+	if a, ok := affineOf(k); ok && len(a.terms) == 1 && a.terms[0].k == 1 {
 		if c, ok := l.counters[a.terms[0].v]; ok && c.depth == depth && c.phase != nil {
 			phase := c.phase
-			if int(a.c)/depth%2 == 1 {
+			ahead := (int(a.c)%depth + depth) % depth
+			if (int(a.c)-ahead)/depth%2 != 0 {
 				phase = b.Xor(phase, b.Const32(1))
 			}
-			if ahead := int(a.c) % depth; ahead > 0 {
+			if ahead > 0 {
 				wraps := b.Cmp(simt.GE, c.remainder, b.Const32(depth-ahead))
 				phase = b.Xor(phase, b.Select(wraps, b.Const32(1), b.Const32(0)))
 			}

@@ -147,15 +147,15 @@ func (l *lowering) warpgroupDot(o *ir.Op) {
 	}
 	b.WgmmaCommit()
 	l.pending.shared = true
-	if !l.late {
-		regs = b.WgmmaWait(0, regs, fragments)
-	}
 	l.set(o.Result(), &fragment{l: acc.l, elem: acc.elem, pack: acc.pack, regs: regs})
+	if !l.late {
+		l.flight = append(l.flight, underWay{o: o, used: fragments})
+	}
 }
 
-// land waits for the product that a loop leaves under way; results are the registers
+// landLate waits for the product that a loop leaves under way; results are the registers
 // that the loop carries.
-func (l *lowering) land(loop *ir.Op, results []*simt.Value) []*simt.Value {
+func (l *lowering) landLate(loop *ir.Op, results []*simt.Value) []*simt.Value {
 	acc := slices.Index(loop.Regions[0].Params, chained(loop).Args[2])
 	first := 0
 	for _, v := range loop.Args[3 : 2+acc] {

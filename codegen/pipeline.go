@@ -12,6 +12,7 @@ type pass struct {
 var pipeline = append([]pass{
 	{"check", func(s *state) error { return check(s.kernel, s.machine) }},
 	{"stage", func(s *state) error { stage(s.kernel, s.machine); return nil }},
+	{"overlap", func(s *state) error { overlap(s.kernel, s.machine); return nil }},
 	{"peel", func(s *state) error { peel(s.kernel); return nil }},
 	{"bounds", func(s *state) error { s.bounds = boundsOf(s.kernel); return nil }},
 	{"layouts", func(s *state) error { layouts(s.kernel, s.machine); return nil }},
@@ -35,6 +36,8 @@ func cleanup() []pass {
 var order = []struct{ before, after, why string }{
 	{"check", "stage", "nothing after it expects what it refuses"},
 	{"stage", "peel", "a loop split before it is pipelined would drain its ring at the split"},
+	{"stage", "overlap", "which moves a product along with the read of the buffer it needs"},
+	{"overlap", "peel", "masks of the loop that is left are moved behind a branch, those of what stands before it are not"},
 	{"stage", "layouts", "a read of shared memory takes the layout its dot wants; a load would not"},
 	{"peel", "bounds", "indices that it computes must not wrap either"},
 	{"bounds", "lower", "which takes indices not to wrap"},

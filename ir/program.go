@@ -67,10 +67,11 @@ type Hints struct {
 	Cluster      int // blocks per cluster along axis 0
 	Persistent   int // 1: one wave of blocks walks the tile space
 	Portable     int // 1: nothing that only the GPU's own architecture has
+	Overlap      int // 1: products of a loop's next iteration start before its own are over
 }
 
 // HintNames lists the names of hints in the order they print.
-var HintNames = []string{"warps", "stages", "maxregs", "blocks", "swizzle", "cluster", "persistent", "portable"}
+var HintNames = []string{"warps", "stages", "maxregs", "blocks", "swizzle", "cluster", "persistent", "portable", "overlap"}
 
 // Hint returns the field called name, nil if there is none.
 func (h *Hints) Hint(name string) *int {
@@ -91,6 +92,8 @@ func (h *Hints) Hint(name string) *int {
 		return &h.Persistent
 	case "portable":
 		return &h.Portable
+	case "overlap":
+		return &h.Overlap
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ type config struct {
 	warps, stages int
 	order         int
 	portable      int
+	overlap       int
 }
 
 func (p *Problem) space() *space.Space {
@@ -25,6 +26,7 @@ func (p *Problem) space() *space.Space {
 			{Name: "stages", Values: []int{1, 2, 3, 4}, Doc: "steps of keys and values in flight"},
 			{Name: "order", Values: []int{headByHead, rowByRow}, Doc: "which tiles start first: 0 all of a head, then the next; 1 the longest rows of every head"},
 			{Name: "portable", Values: []int{0, 1}, Doc: "1: without the instructions that only the GPU's own architecture has"},
+			{Name: "overlap", Values: []int{0, 1}, Doc: "1: the scores of the next step are multiplied under the softmax of this one"},
 		},
 		Constraints: []space.Constraint{
 			{Name: "shared", Expr: "2*D*(BM + stages*2*BN) <= shared", Doc: "queries and the stages of keys and values fit a block's shared memory"},
@@ -35,6 +37,7 @@ func (p *Problem) space() *space.Space {
 			{Name: "pipeline", Expr: "sm >= 80 || stages <= 2", Doc: "before 8.0 a stage is prefetched through registers"},
 			{Name: "raster", Expr: "order == 0 || causal == 1", Doc: "without a mask all rows are as long"},
 			{Name: "portable", Expr: "portable == 0 || sm == 90", Doc: "portable only where there is another way"},
+			{Name: "overlap", Expr: "overlap == 0 || sm == 90 && portable == 0 && stages >= 2 && BM == 16*warps", Doc: "products overlap where warpgroups multiply and others copy"},
 			{Name: "grid", Expr: "ceildiv(Sq, BM)*H*B <= 2147483647", Doc: "blocks of one launch"},
 		},
 	}
@@ -118,7 +121,7 @@ func (p *Problem) Default(gpu *target.GPU) (space.Config, error) {
 }
 
 func (c config) encode() space.Config {
-	return space.Of("BM", c.BM, "BN", c.BN, "warps", c.warps, "stages", c.stages, "order", c.order, "portable", c.portable)
+	return space.Of("BM", c.BM, "BN", c.BN, "warps", c.warps, "stages", c.stages, "order", c.order, "portable", c.portable, "overlap", c.overlap)
 }
 
 // decode reads a configuration whose values the parameters allow.
@@ -127,5 +130,5 @@ func (p *Problem) decode(c space.Config) (config, error) {
 		return config{}, err
 	}
 	r := c.Read()
-	return config{BM: r.Int("BM"), BN: r.Int("BN"), warps: r.Int("warps"), stages: r.Int("stages"), order: r.Int("order"), portable: r.Int("portable")}, r.Err()
+	return config{BM: r.Int("BM"), BN: r.Int("BN"), warps: r.Int("warps"), stages: r.Int("stages"), order: r.Int("order"), portable: r.Int("portable"), overlap: r.Int("overlap")}, r.Err()
 }
