@@ -19,7 +19,7 @@ func NewCase(k *Kernel, ptxFile string) string {
 		list = "\n" + strings.Join(args, ",\n") + "\n "
 	}
 	cluster := ""
-	if k.ReqCluster != [3]uint32{} {
+	if k.ReqCluster != [3]uint32{} && !k.BlocksAreClusters {
 		cluster = fmt.Sprintf(" \"cluster\": %s,\n", extentText(k.ReqCluster))
 	}
 	return fmt.Sprintf(`{

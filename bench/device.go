@@ -102,6 +102,8 @@ type Kernel struct {
 	MaxThreads [3]uint32 // .maxntid, zero where not given
 	ReqThreads [3]uint32 // .reqntid, zero where not given
 	ReqCluster [3]uint32 // .reqnctapercluster, zero where not given
+
+	BlocksAreClusters bool // .blocksareclusters: a launch's grid counts clusters
 }
 
 // DescribeModule lists the kernels of PTX.
@@ -140,6 +142,8 @@ func DescribeKernel(f *ptx.Function) Kernel {
 			k.ReqThreads = v
 		case "reqnctapercluster":
 			k.ReqCluster = v
+		case "blocksareclusters":
+			k.BlocksAreClusters = true
 		}
 	}
 	return k
@@ -153,7 +157,8 @@ type Param struct {
 	Align        int64
 }
 
-// Launch says how to start a kernel. A zero extent counts as 1.
+// Launch says how to start a kernel. A zero extent counts as 1. Where the kernel's
+// blocks are clusters the grid counts those, and the block may be left at 1.
 type Launch struct {
 	Grid, Block, Cluster [3]uint32
 	SharedBytes          int64 // dynamic shared memory

@@ -202,6 +202,39 @@ mov.u64 %h, sm; mapa.shared::cluster.u64 %h, %h, 2; getctarank.shared::cluster.u
 	}
 }
 
+// TestBlocksAreClusters: a launch of 3 x 1 x 2 is one of so many clusters.
+func TestBlocksAreClusters(t *testing.T) {
+	dev, err := vm.New(vm.Options{})
+	require.NoError(t, err)
+	p := small{target: "sm_90", regs: ".reg .b32 %a, %b, %n; .reg .b64 %g;", body: `mov.u32 %n, %nctaid.x; mov.u32 %a, %ctaid.x; mov.u32 %b, %ctaid.z;
+mad.lo.u32 %a, %b, %n, %a; mov.u32 %n, %ntid.x; mad.lo.u32 %a, %a, %n, %t; mad.wide.u32 %g, %a, 4, %in0; st.global.u32 [%g], %a;`}
+	src := replace(p.text(1), ".visible .entry k(.param .u64 p0)", ".visible .entry k(.param .u64 p0) .blocksareclusters .reqntid 8 .reqnctapercluster 2")
+	m, err := dev.Load(t.Context(), "small.ptx", []byte(src))
+	require.NoError(t, err)
+	const threads = 3 * 2 * 2 * 8
+	for _, block := range []uint32{1, 8} {
+		b, err := dev.Alloc(4*threads, 4)
+		require.NoError(t, err)
+		report, err := dev.Launch(t.Context(), m, "k", bench.Launch{Grid: [3]uint32{3, 1, 2}, Block: [3]uint32{block}, Args: []bench.Arg{bench.Pointer(b)}})
+		require.NoError(t, err)
+		require.Empty(t, report.Faults)
+		require.Equal(t, int64(12), report.Counters.Blocks)
+		out := make([]byte, 4*threads)
+		require.NoError(t, dev.Read(b, 0, out))
+		for i, v := range toWords(out) {
+			require.Equal(t, uint32(i), v)
+		}
+	}
+	for want, l := range map[string]bench.Launch{
+		"block [16 1 1]: the kernel requires [8 1 1]": {Grid: [3]uint32{3, 1, 2}, Block: [3]uint32{16}},
+		"4294967294 blocks in dimension 0":            {Grid: [3]uint32{1<<31 - 1}},
+	} {
+		l.Args = []bench.Arg{make([]byte, 8)}
+		_, err = dev.Launch(t.Context(), m, "k", l)
+		require.ErrorContains(t, err, want)
+	}
+}
+
 // TestClusterSpaces: an address in another block's shared memory is in the
 // cluster's, not in the block's own, and mapa of the own rank changes nothing.
 func TestClusterSpaces(t *testing.T) {

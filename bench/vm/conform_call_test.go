@@ -92,3 +92,37 @@ mad.wide.u32 %ad, %t, 4, %in0; st.global.u32 [%ad], %s;`,
 		require.Equal(t, c.want, rep.Faults[0].Class, name)
 	}
 }
+
+// TestCallsWith128Bits: arguments and results of 128 bits, as registers and in
+// memory, straight and through a table of functions.
+func TestCallsWith128Bits(t *testing.T) {
+	p := small{
+		target: "sm_90",
+		decls: `
+.func (.param .b128 r) swap(.param .b128 a) {
+ .reg .b128 %w; .reg .b64 %l, %h;
+ ld.param.b128 %w, [a]; mov.b128 {%l, %h}, %w; mov.b128 %w, {%h, %l}; st.param.b128 [r], %w; ret; }
+.func (.reg .b128 r) twice(.reg .b128 a, .reg .b32 n) {
+ .reg .b64 %l, %h, %n; cvt.u64.u32 %n, n;
+ mov.b128 {%l, %h}, a; add.cc.u64 %l, %l, %n; addc.u64 %h, %h, 0; mov.b128 r, {%l, %h}; ret; }
+.global .u64 table[1] = {swap};`,
+		regs: ".reg .b64 %ad, %l, %h, %f; .reg .b128 %w;",
+		body: `mul.wide.u32 %ad, %t, 32; add.u64 %ad, %ad, %in0;
+mov.u64 %l, -1; cvt.u64.u32 %h, %t; mov.b128 %w, {%l, %h};
+{ .param .b128 a, r; st.param.b128 [a], %w; call (r), swap, (a); ld.param.b128 %w, [r]; }
+st.global.b128 [%ad], %w;
+ld.global.u64 %f, [table];
+{ .param .b128 a, r; st.param.b128 [a], %w; call (r), %f, (a), LIKE; ld.param.b128 %w, [r]; }
+LIKE: .callprototype (.param .b128 _) _ (.param .b128 _);
+call (%w), twice, (%w, 3);
+st.global.b128 [%ad+16], %w;`,
+		block: 32,
+	}
+	p.everywhere(t, func(out [][]byte, rep *bench.Report) {
+		require.Empty(t, rep.Faults)
+		got := toLongs(out[0])
+		for i := range uint64(32) {
+			require.Equal(t, []uint64{i, 1<<64 - 1, 2, i + 1}, got[4*i:4*i+4], "thread %d", i)
+		}
+	}, make([]byte, 32*32))
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -132,6 +133,11 @@ func (l *launch) prepare(spec bench.Launch) error {
 	limits := l.mod.gpu.Limits()
 	l.grid, l.block = ones(spec.Grid), ones(spec.Block)
 	l.lines = spec.Lines
+	if l.kern.blocksAreClusters {
+		if err := l.countBlocks(); err != nil {
+			return err
+		}
+	}
 	for i, most := range [3]uint32{1<<31 - 1, 65535, 65535} {
 		if l.grid[i] > most {
 			return fmt.Errorf("grid %v: want at most %d in dimension %d", l.grid, most, i)
@@ -176,6 +182,22 @@ func (l *launch) prepare(spec bench.Launch) error {
 		}
 	}
 	return l.arguments(spec.Args)
+}
+
+// countBlocks turns a grid of clusters into one of blocks, which have the threads
+// that the kernel requires where the launch says nothing of them.
+func (l *launch) countBlocks() error {
+	for i, n := range l.kern.cluster {
+		blocks := uint64(l.grid[i]) * uint64(n)
+		if blocks > math.MaxInt32 {
+			return fmt.Errorf("grid %v of clusters %v: %d blocks in dimension %d, want at most %d", l.grid, l.kern.cluster, blocks, i, math.MaxInt32)
+		}
+		l.grid[i] = uint32(blocks)
+	}
+	if l.block == [3]uint32{1, 1, 1} {
+		l.block = l.kern.required
+	}
+	return nil
 }
 
 func ones(v [3]uint32) [3]uint32 {

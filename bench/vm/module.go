@@ -51,9 +51,10 @@ type kernel struct {
 	sharedGrain, globalGrain uint
 	required                 [3]uint32
 
-	cluster         [3]uint32 // .reqnctapercluster, zero where not given
-	maxClusterRank  uint64    // 0 where not given
-	explicitCluster bool
+	cluster           [3]uint32 // .reqnctapercluster, zero where not given
+	maxClusterRank    uint64    // 0 where not given
+	explicitCluster   bool
+	blocksAreClusters bool // a launch's grid counts clusters
 }
 
 // loadModule places a module's variables and lists its kernels.
@@ -290,15 +291,13 @@ func (m *module) decode(ctx context.Context, f *ptx.Function) (*kernel, error) {
 	}
 	k.prog = k.funcs[f]
 	info := bench.DescribeKernel(f)
-	k.maximum, k.required, k.cluster = info.MaxThreads, info.ReqThreads, info.ReqCluster
+	k.maximum, k.required, k.cluster, k.blocksAreClusters = info.MaxThreads, info.ReqThreads, info.ReqCluster, info.BlocksAreClusters
 	for _, d := range f.Directives {
 		switch d.Name {
 		case "maxclusterrank":
 			k.maxClusterRank = uint64(d.Values[0])
 		case "explicitcluster":
 			k.explicitCluster = true
-		case "blocksareclusters":
-			return nil, m.errorf(f.Pos, "kernel %s: .blocksareclusters: the virtual machine launches grids of blocks", f.Name)
 		}
 	}
 	return k, nil
