@@ -11,7 +11,7 @@ import (
 // have, and what needs a newer version or another target than the module says.
 // The error is Errors.
 func Check(m *Module) error {
-	c := &checker{m: m, known: map[string]*reading{}, functions: map[string]bool{}}
+	c := &checker{m: m, known: map[string]*reading{}, functions: map[string]bool{}, locations: map[location]bool{}}
 	if !c.header() {
 		return c.errs.orNil()
 	}
@@ -28,6 +28,7 @@ func Check(m *Module) error {
 			}
 		}
 	}
+	c.undefined()
 	return c.errs.orNil()
 }
 
@@ -37,7 +38,8 @@ type checker struct {
 	errs   Errors
 	known  map[string]*reading // by name and modifiers
 
-	functions map[string]bool // declared so far; true where defined
+	functions map[string]bool   // declared so far; true where defined
+	locations map[location]bool // of .loc directives so far
 	scratch   []byte
 }
 

@@ -33,6 +33,7 @@ func (c *checker) declaration(d Decl) {
 		if _, ok := c.functions[d.Name]; !ok {
 			c.errorf(d.Pos, "alias %s: want it declared as a function before", clip(d.Name))
 		}
+		c.functions[d.Name] = true
 	case *Section:
 		if d.Name == "@@" && !c.m.Version.Less(Version{2, 0}) {
 			c.errorf(d.Pos, "@@DWARF: want .section since PTX 2.0")
@@ -112,9 +113,38 @@ func (c *checker) block(b *Block) {
 			c.block(s)
 		case *Variable:
 			c.variable(s, inBody)
+		case *Loc:
+			c.location(s)
 		case *Section:
 			c.errorf(s.Pos, "section %s inside a function: want it outside", clip(s.Name))
 		}
+	}
+}
+
+// location is a place in a source file.
+type location struct{ file, line, col int32 }
+
+// location refuses code that is said to be inlined where no code before it is.
+func (c *checker) location(l *Loc) {
+	if at := (location{l.AtFile, l.AtLine, l.AtCol}); l.Inlined && !c.locations[at] {
+		c.errorf(l.Pos, ".loc inlined at %d %d %d: want a .loc of that place before", at.file, at.line, at.col)
+	}
+	c.locations[location{l.File, l.Line, l.Col}] = true
+}
+
+// ofTheRuntime are functions that every module has.
+var ofTheRuntime = map[string]bool{"vprintf": true, "malloc": true, "free": true, "__assertfail": true}
+
+// undefined refuses functions that are declared as the module's own and defined
+// nowhere in it.
+func (c *checker) undefined() {
+	for _, d := range c.m.Decls {
+		f, ok := d.(*Function)
+		if !ok || f.Linkage == Extern || c.functions[f.Name] || ofTheRuntime[f.Name] {
+			continue
+		}
+		c.errorf(f.Pos, "%s: declared and not defined: want a body, or .extern", clip(f.Name))
+		c.functions[f.Name] = true // once
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 
 // declarationSample is a line of testdata/declarations.txt: a module without
 // its head, after + where Load takes it or - where it does not, and ~ where
-// ptxas 13.0 is of another mind: it wants every function defined, no empty
-// statements and places of inlined code in the order it writes them.
+// ptxas -c is of another mind: with several results a function has no ABI, which
+// it wants there alone.
 type declarationSample struct {
 	text          string
 	taken, agreed bool

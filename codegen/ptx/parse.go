@@ -263,8 +263,6 @@ func (p *parser) targets() []string {
 func (p *parser) topLevel(m *Module) {
 	p.countDeclaration()
 	switch {
-	case p.tok == ';': // stray, harmless
-		p.next()
 	case p.tok == tokDwarf:
 		m.Decls = append(m.Decls, p.dwarfLine())
 	case p.tok != tokDot:

@@ -48,6 +48,9 @@ func (p *parser) directives(f *Function) {
 	for p.tok == tokDot {
 		d := p.directive()
 		if d.Name == "noreturn" {
+			if f.NoReturn || len(f.Directives) > 0 {
+				p.fail(d.Pos, ".noreturn: want it once, before other directives")
+			}
 			f.NoReturn = true
 			continue
 		}
@@ -104,8 +107,6 @@ func (p *parser) statement() {
 	case '{':
 		p.countDeclaration()
 		p.stmts = append(p.stmts, p.block())
-	case ';':
-		p.next()
 	case tokDot:
 		p.bodyDirective()
 	case tokDwarf:
