@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -137,7 +138,42 @@ func smallConversions() []instruction {
 			return one(v[0], v[1]) | one(v[0]>>8, v[1]>>8)<<16
 		}},
 	)
+	for _, f := range tinyFormats[:5] {
+		list = append(list, widenedScaled(f)...)
+	}
 	return append(list, append(powersOfTwo(), randomRounding()...)...)
+}
+
+// widenedScaled are the conversions of a small format to bf16, with a factor for
+// each value: what overflows is an infinity, or the largest value by .satfinite.
+func widenedScaled(f tiny) []instruction {
+	var list []instruction
+	for _, mod := range []string{"", ".satfinite", ".relu", ".satfinite.relu"} {
+		one := func(code, scale uint64) uint64 {
+			x := f.value(code & (1<<f.bits - 1))
+			if scale &= 0xff; scale == 0xff {
+				x = math.NaN()
+			}
+			x = math.Ldexp(x, int(scale)-127)
+			const most = 0x1.fep127
+			switch {
+			case strings.Contains(mod, "relu") && x <= 0:
+				return 0
+			case strings.Contains(mod, "satfinite") && math.Abs(x) > most:
+				x = math.Copysign(most, x)
+			}
+			if x != x || x == 0 || math.IsInf(x, 0) {
+				return brain.special(x)
+			}
+			return brain.round(big.NewFloat(x), "rn")
+		}
+		list = append(list, instruction{
+			op: "cvt.rn" + mod + ".scaled::n2::ue8m0.bf16x2." + f.name + "x2", dst: 32, src: []int{2 * f.width, 16}, target: "sm_120a", n: 4096,
+			values: func(r *rand.Rand, bits int) uint64 { return r.Uint64() },
+			want:   func(v []uint64) uint64 { return one(v[0], v[1]) | one(v[0]>>f.width, v[1]>>8)<<16 },
+		})
+	}
+	return list
 }
 
 // powersOfTwo are the conversions of ue8m0.
@@ -212,7 +248,9 @@ func randomRounding() []instruction {
 
 func TestSmallConversions(t *testing.T) {
 	for _, ins := range smallConversions() {
-		ins.n = 256
+		if ins.n == 0 {
+			ins.n = 256
+		}
 		t.Run(ins.op, ins.check)
 	}
 }
@@ -237,12 +275,10 @@ func TestSmallFormatsWidened(t *testing.T) {
 		}
 	}
 	for _, f := range tinyFormats[:5] {
+		codes := 1 << (f.width + f.bits)
+		widen(f, fmt.Sprintf("cvt.rn.bf16x2.%sx2", f.name), brain, codes)
 		if f.bits == 8 {
 			continue // TestSmallFormatsExhaustive
-		}
-		codes := 1 << 14
-		if f.width == 4 {
-			codes = 1 << 8
 		}
 		widen(f, fmt.Sprintf("cvt.rn.f16x2.%sx2", f.name), half, codes)
 	}

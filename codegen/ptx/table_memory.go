@@ -133,6 +133,8 @@ var convertRows = []row{
 	{"cvt", "rn satfinite relu? e2m1x2|e2m3x2|e3m2x2 f32", "d s:t1 s:t1", PipeConvert, "blackwell"},
 	{"cvt", "rn satfinite relu? e2m1x2|e2m3x2|e3m2x2 f16x2|bf16x2", "d s:t1", PipeConvert, "narrow"},
 	{"cvt", "rn relu? f16x2 e2m1x2|e2m3x2|e3m2x2", "d s:t1", PipeConvert, "blackwell"},
+	{"cvt", "rn satfinite? relu? bf16x2 e4m3x2|e5m2x2|e2m1x2|e2m3x2|e3m2x2", "d r:t1", PipeConvert, "widened"},
+	{"cvt", "rn satfinite? relu? scaled::n2::ue8m0 bf16x2 e4m3x2|e5m2x2|e2m1x2|e2m3x2|e3m2x2", "d r:t1 r:b16!", PipeConvert, "widened"},
 	{"cvt", "rz|rp satfinite? ue8m0x2 f32", "d s:t1 s:t1", PipeConvert, "blackwell"},
 	{"cvt", "rz|rp satfinite? ue8m0x2 bf16x2", "d s:t1", PipeConvert, "blackwell"},
 	{"cvt", "rn bf16x2 ue8m0x2", "d s:t1", PipeConvert, "blackwell"},
