@@ -49,12 +49,9 @@ func Assess(r Roofs, w Work) (*Assessment, error) {
 		return nil, fmt.Errorf("work: nothing to do: every count is 0")
 	}
 	ops := w.Total().Value
-	for _, l := range []struct {
-		level Unit
-		bytes Count
-	}{{HBM, w.HBMBytes}, {L2, w.L2Bytes}, {Shared, w.SharedBytes}} {
-		if l.bytes.Value > 0 && ops > 0 {
-			a.Intensities = append(a.Intensities, Intensity{l.level, ops / l.bytes.Value})
+	for _, level := range []Unit{HBM, L2, Shared} {
+		if b := w.Bytes(level).Value; b > 0 && ops > 0 {
+			a.Intensities = append(a.Intensities, Intensity{level, ops / b})
 		}
 	}
 	return a, nil
@@ -66,6 +63,19 @@ func (a *Assessment) LeastUS() float64 { return a.Binding.US }
 // AttainableTFLOPS returns the rate of useful operations at the least possible
 // time, 0 for work without operations.
 func (a *Assessment) AttainableTFLOPS() float64 { return a.Work.Total().Value / a.Binding.US / 1e6 }
+
+// Compute returns the least time in microseconds of what is not memory: the slowest of
+// tensor cores, MUFU and the instruction slots with their pipes.
+func (a *Assessment) Compute() float64 {
+	us := 0.0
+	for _, f := range a.Floors {
+		switch f.Unit {
+		case Tensor, MUFU, Issue:
+			us = max(us, f.US)
+		}
+	}
+	return us
+}
 
 // Limits returns each unit's floor in microseconds, for printing as JSON.
 func (a *Assessment) Limits() map[string]float64 {

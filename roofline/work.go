@@ -63,6 +63,19 @@ func (w *Work) Total() Count {
 	return sum
 }
 
+// Bytes returns what crosses a level of memory, the zero Count for other units.
+func (w *Work) Bytes(u Unit) Count {
+	switch u {
+	case HBM:
+		return w.HBMBytes
+	case L2:
+		return w.L2Bytes
+	case Shared:
+		return w.SharedBytes
+	}
+	return Count{}
+}
+
 // mix returns the provenance of a sum: that of the less exact part.
 func mix(a, b bench.Provenance) bench.Provenance {
 	for _, p := range []bench.Provenance{bench.Predicted, bench.Measured, bench.Counted} {

@@ -224,7 +224,7 @@ func (s *session) fresh(ctx context.Context, c space.Config, p *program, src sou
 	if e.SpillBytes > MostSpill {
 		return dropped(e, store.Resources, fmt.Errorf("%d bytes of spills a thread: want at most %d", e.SpillBytes, MostSpill)), nil
 	}
-	a, err := roofline.Assess(s.roofs, s.work(prediction.Work))
+	a, err := roofline.Assess(s.roofs, usefulWork(s.Problem, s.GPU, prediction.Work))
 	if err != nil {
 		return e, fmt.Errorf("configuration %q: %w", c, err)
 	}
@@ -294,17 +294,6 @@ func (s *session) describe(e *store.Evaluation, p *model.Prediction, kernels map
 		}
 		e.Instructions[u.Op] = u.Count
 	}
-}
-
-// work adds the useful operations to counted work, and what the instructions that do
-// them can reach: mma.sync, unless the model found others.
-func (s *session) work(w roofline.Work) roofline.Work {
-	f := s.Problem.Work()
-	w.Operations = []roofline.Operations{{Math: f.Math, Count: roofline.Formula(f.FLOPs)}}
-	if share, ok := s.GPU.MMASyncOfPeak(); ok && w.TensorReach == 0 {
-		w.TensorReach = share
-	}
-	return w
 }
 
 // best describes a finding as the result shows it.

@@ -116,7 +116,7 @@ func (s *session) plot(found []finding, best int) ([]byte, error) {
 	var entries []plot.Entry
 	for i := range found {
 		e := &found[i].eval
-		a, err := roofline.Assess(s.roofs, s.work(s.workOf(e.Limits)))
+		a, err := roofline.Assess(s.roofs, usefulWork(s.Problem, s.GPU, s.workOf(e.Limits)))
 		if err != nil {
 			return nil, err
 		}

@@ -17,6 +17,30 @@ type Library struct {
 	Others     []measured.Time  `json:"others,omitempty"` // slower ones
 }
 
+// LibraryPeaks is the best that libraries reach in the measured tables at any shape of a
+// problem's operation and type; nil where the tables lack the GPU or the type.
+func LibraryPeaks(p family.Problem, g *target.GPU) *measured.Peaks {
+	var op measured.Op
+	typ := ""
+	switch p := p.(type) {
+	case *gemm.Problem:
+		op, typ = measured.GEMM, p.Type
+	case *attention.Problem:
+		op, typ = measured.Prefill, p.Type
+	case *paged.Problem:
+		op, typ = measured.Decode, p.Type
+	}
+	row, ok := measured.RowType(typ)
+	if !ok {
+		return nil
+	}
+	peaks, err := measured.Best(op, g.ID, row)
+	if err != nil { // the tables lack it
+		return nil
+	}
+	return peaks
+}
+
 // LibraryTime is what the fastest library in the measured tables takes for this
 // problem, or for one between its neighbours there, which Match tells; nil where
 // the tables lack both.

@@ -81,7 +81,10 @@ func (r *Run) operators(rep *Report) error {
 		}
 	}
 	if r.Phase == Train {
-		u := r.update()
+		u, err := r.update(roofs)
+		if err != nil {
+			return err
+		}
 		rep.Operators = append(rep.Operators, u)
 		rep.ComputeUS += u.US
 	}
@@ -90,35 +93,38 @@ func (r *Run) operators(rep *Report) error {
 
 func (r *Run) operator(roofs roofline.Roofs, p *part) (Operator, error) {
 	times := r.backward() * float64(p.count)
-	work := roofline.Work{HBMBytes: roofline.Formula(p.bytes * times)}
+	all := *p
+	all.flops, all.bytes = p.flops*times, p.bytes*times
+	math := target.F32
+	if p.matrix {
+		math = r.Config.Type.Math
+	}
+	return all.assess(roofs, math)
+}
+
+// assess holds a part to the roofs.
+func (p *part) assess(roofs roofline.Roofs, math target.Math) (Operator, error) {
+	work := roofline.Work{HBMBytes: roofline.Formula(p.bytes)}
 	if p.flops > 0 {
-		math := target.F32
-		if p.matrix {
-			math = r.Config.Type.Math
-		}
-		work.Operations = []roofline.Operations{{Math: math, Count: roofline.Formula(p.flops * times)}}
+		work.Operations = []roofline.Operations{{Math: math, Count: roofline.Formula(p.flops)}}
 	}
 	a, err := roofline.Assess(roofs, work)
 	if err != nil {
 		return Operator{}, err
 	}
-	o := Operator{Name: p.name, Count: p.count, FLOPs: p.flops * times, Bytes: p.bytes * times, Limit: a.Binding.Unit, US: a.LeastUS()}
-	o.AI = o.FLOPs / o.Bytes
-	return o, nil
+	return Operator{Name: p.name, Count: p.count, FLOPs: p.flops, Bytes: p.bytes, AI: p.flops / p.bytes, Limit: a.Binding.Unit, US: a.LeastUS(), Assessment: a}, nil
 }
 
 // update is Adam's step in mixed precision: gradients of 2 bytes and f32 master
 // weights and moments are read, the latter written with the weights, for the
 // parameters that this GPU has to update.
-func (r *Run) update() Operator {
+func (r *Run) update(roofs roofline.Roofs) (Operator, error) {
 	n := float64(r.Config.Parameters()) / float64(r.TP*r.PP)
 	if r.Zero > 0 {
 		n /= float64(r.DP)
 	}
-	o := Operator{Name: "optimiser", Count: 1, FLOPs: 12 * n, Bytes: (2 + 12 + 12 + 2) * n, Limit: roofline.HBM}
-	o.AI = o.FLOPs / o.Bytes
-	o.US = o.Bytes / (r.GPU.HBM().Value * 1e3)
-	return o
+	p := part{name: "optimiser", count: 1, flops: 12 * n, bytes: (2 + 12 + 12 + 2) * n}
+	return p.assess(roofs, target.F32)
 }
 
 // Collective is what GPUs send each other in a step, by rings.

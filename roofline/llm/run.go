@@ -80,6 +80,8 @@ type Operator struct {
 	AI    float64       `json:"intensity"` // FLOPs per byte
 	Limit roofline.Unit `json:"limit"`
 	US    float64       `json:"floor_us"` // least time of all of them
+
+	Assessment *roofline.Assessment `json:"-"` // what Limit and US are from; nil of LLM-Viewer's
 }
 
 // Report is what formulas say of a run. Times are floors: the least that the GPU's

@@ -110,6 +110,12 @@ func rowType(typ string) (row, note string, ok bool) {
 	return "", "", false
 }
 
+// RowType returns the tables' word for an element type; false where they have none.
+func RowType(typ string) (string, bool) {
+	row, _, ok := rowType(typ)
+	return row, ok
+}
+
 // LookupGEMM returns the times for C = A * B with M x K and K x N operands of a
 // type ("f16", "bf16", "e4m3"), one of each library, fastest first: that of the
 // shape itself, else between its neighbours in the tables; none if the tables

@@ -5,10 +5,11 @@ import (
 	"strconv"
 )
 
-// axis maps values to pixels on a logarithmic scale.
+// axis maps values to pixels, on a logarithmic scale unless it is linear.
 type axis struct {
-	low, high  float64 // decimal logarithms of its ends
+	low, high  float64 // decimal logarithms of its ends, or these
 	start, end float64
+	linear     bool
 }
 
 // decades returns the least span of whole decades that holds low and high, as
@@ -37,13 +38,35 @@ func (a axis) max() float64 { return math.Pow(10, a.high) }
 
 // at returns the pixel of a value above 0.
 func (a axis) at(v float64) float64 {
-	t := (math.Log10(v) - a.low) / (a.high - a.low)
-	return a.start + t*(a.end-a.start)
+	if !a.linear {
+		v = math.Log10(v)
+	}
+	return a.start + (v-a.low)/(a.high-a.low)*(a.end-a.start)
 }
 
 // value returns what stands at a pixel.
 func (a axis) value(pixel float64) float64 {
-	return math.Pow(10, a.low+(pixel-a.start)/(a.end-a.start)*(a.high-a.low))
+	v := a.low + (pixel-a.start)/(a.end-a.start)*(a.high-a.low)
+	if a.linear {
+		return v
+	}
+	return math.Pow(10, v)
+}
+
+// linearTicks lists the round values of a linear axis, eight at most.
+func (a axis) linearTicks() []float64 {
+	step := math.Pow(10, math.Floor(math.Log10((a.high-a.low)/10)))
+	for _, by := range []float64{2, 2.5, 2, 2} { // 1, 2, 5, 10, 20
+		if (a.high-a.low)/step < 7 {
+			break
+		}
+		step *= by
+	}
+	var out []float64
+	for n := math.Ceil(a.low / step); n*step <= a.high; n++ {
+		out = append(out, n*step)
+	}
+	return out
 }
 
 func (a axis) holds(v float64) bool { return v >= a.min()*(1-1e-9) && v <= a.max()*(1+1e-9) }

@@ -16,6 +16,8 @@ func shapeOf(u roofline.Unit) Shape {
 		return Square
 	case roofline.Shared:
 		return Triangle
+	case sectors:
+		return Diamond
 	}
 	return Circle
 }
@@ -23,6 +25,7 @@ func shapeOf(u roofline.Unit) Shape {
 // mark is a dot's marker for one level, with the place where it is drawn.
 type mark struct {
 	Marker
+	series  int
 	dot     *Dot
 	level   roofline.Intensity
 	outside bool // of the frame
@@ -102,7 +105,7 @@ func (d *drawing) marks(series, k int) []mark {
 	dot, colour := &s.Dots[k], colourOf(series)
 	var marks []mark
 	for _, a := range dot.At {
-		m := mark{dot: dot, level: a, Marker: Marker{
+		m := mark{series: series, dot: dot, level: a, Marker: Marker{
 			At: d.at(d.x.clamp(a.Value), d.y.clamp(dot.TFLOPS)), Shape: shapeOf(a.Level), Size: 4.5,
 			Style: Style{Fill: colour, Stroke: "#ffffff", Width: 0.8},
 		}}
@@ -114,6 +117,8 @@ func (d *drawing) marks(series, k int) []mark {
 		case dot.Doubt != "":
 			d.doubted = true
 			m.Shape, m.Size, m.Style = Cross, 4.5, Style{Fill: "#d62728", Stroke: "#ffffff", Width: 0.5}
+		case dot.Hollow:
+			m.Style = Style{Fill: "#ffffff", Stroke: colour, Width: 2}
 		case dot.Best:
 			m.Size, m.Style = 8, Style{Fill: colour, Stroke: ink, Width: 1.2}
 			if a.Level == roofline.HBM {
@@ -144,7 +149,7 @@ func (d *drawing) draw(g *Group, s *Series, marks []mark) {
 
 // colour is the mark's series' colour, which a hollow marker has around it.
 func (m *mark) colour() string {
-	if m.outside {
+	if m.outside || m.dot.Hollow {
 		return m.Style.Stroke
 	}
 	return m.Style.Fill
@@ -192,26 +197,46 @@ func (d *drawing) arrow(g *Group, a, b Point, colour string) {
 	g.area(Style{Fill: colour}, tip, Point{back.X - half*dy, back.Y + half*dx}, Point{back.X + half*dy, back.Y - half*dx})
 }
 
-// label writes a dot's name as near as nothing else is in the way, with a
-// leader where that is not beside it; in a crowd without room not at all, but
-// for the best's, which is first cut less and may lie on lines.
+// reach is how far from its dot a label is looked for, and over what it may lie.
+type reach struct {
+	from, until float64
+	clear       layer
+	share       float64 // of the frame's width that it may take
+}
+
+// near is up to where a label needs no leader's help to be found.
+const near = 40
+
+// The places for labels: of the best, which may lie on lines and comes first; of a few
+// dots, where a near place on a line is better than a far one; and of a crowd, whose dots
+// go without where there is no room.
+var (
+	bestReach = []reach{{6, 200, lines | solid, 0.8}, {6, 200, lines | solid, 0.5}, {6, 200, solid, 0.8}, {6, 200, solid, 0.5}}
+	fewReach  = []reach{{6, near, lines | solid, 0.5}, {6, near, solid, 0.5}, {near, 200, lines | solid, 0.5}, {near, 200, solid, 0.5},
+		{6, 200, lines | solid, 0.25}, {6, 200, solid, 0.25}}
+	crowdReach = []reach{{6, 200, lines | solid, 0.5}}
+)
+
+// label writes a dot's name as near as nothing else is in the way, with a leader where
+// that is not beside it.
 func (d *drawing) label(g *Group, m mark) {
-	if !m.dot.Best {
-		d.labelWithin(g, m, frameWidth/2, lines|solid)
-		return
+	reaches := fewReach
+	switch {
+	case m.dot.Best:
+		reaches = bestReach
+	case len(d.figure.Series[m.series].Dots) > crowdFrom:
+		reaches = crowdReach
 	}
-	for _, clear := range []layer{lines | solid, solid} {
-		for _, share := range []float64{0.8, 0.5} {
-			if d.labelWithin(g, m, frameWidth*share, clear) {
-				return
-			}
+	for _, r := range reaches {
+		if d.labelWithin(g, m, r) {
+			return
 		}
 	}
 }
 
-func (d *drawing) labelWithin(g *Group, m mark, limit float64, clear layer) bool {
-	text := fit(m.dot.Label, smallFont, m.dot.Best, limit)
-	for away := 6.0; away < 200; away *= 1.25 {
+func (d *drawing) labelWithin(g *Group, m mark, within reach) bool {
+	text := fit(m.dot.Label, smallFont, m.dot.Best, frameWidth*within.share)
+	for away := within.from; away < within.until; away *= 1.25 {
 		for _, dir := range directions {
 			r := m.Size + away
 			t := Text{
@@ -227,11 +252,14 @@ func (d *drawing) labelWithin(g *Group, m mark, limit float64, clear layer) bool
 			start := Point{m.At.X + dir.X*m.Size, m.At.Y + dir.Y*m.Size}
 			end := Point{t.At.X - dir.X*2, t.At.Y - 4 - dir.Y*6}
 			leader := away > 14
-			if leader && !d.space.clearLine(Point{start.X + dir.X*cell, start.Y + dir.Y*cell}, end) || !d.space.place(&t, d.inside, clear) {
+			if leader && !d.space.clearLine(Point{start.X + dir.X*cell, start.Y + dir.Y*cell}, end) || !d.space.place(&t, d.inside, within.clear) {
 				continue
 			}
 			if leader {
 				g.line(Style{Stroke: faded, Width: 0.7}, start, end)
+			}
+			if within.clear&lines == 0 {
+				g.paper(&t)
 			}
 			g.text(t)
 			return true

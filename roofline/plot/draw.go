@@ -30,6 +30,7 @@ type drawing struct {
 	figure  *Figure
 	scene   *Scene
 	x, y    axis
+	peak    float64 // the highest roof, or the frame's top where there is none
 	space   *space
 	inside  box  // the frame
 	outside bool // some dot lies beyond the frame
@@ -50,9 +51,12 @@ func (f *Figure) Scene() (*Scene, error) {
 	top := h.bottom + 16
 	d := &drawing{
 		figure: f,
-		x:      axis{xs[0], xs[1], leftMargin, leftMargin + frameWidth},
-		y:      axis{ys[0], ys[1], top + height, top},
+		x:      axis{low: xs[0], high: xs[1], start: leftMargin, end: leftMargin + frameWidth},
+		y:      axis{low: ys[0], high: ys[1], start: top + height, end: top},
 		inside: box{leftMargin + 2, top + 2, leftMargin + frameWidth - 2, top + height - 2},
+	}
+	if d.peak = f.peak(); d.peak == 0 {
+		d.peak = d.y.max()
 	}
 	d.scene = &Scene{
 		Width: leftMargin + frameWidth + rightMargin,
@@ -66,6 +70,7 @@ func (f *Figure) Scene() (*Scene, error) {
 	d.grid()
 	d.ceilings()
 	d.walls()
+	d.corners()
 	d.data()
 	d.legend()
 	return d.scene, nil
@@ -107,7 +112,9 @@ func (d *drawing) grid() {
 	tinted := d.scene.group("region", true)
 	lines := d.scene.group("grid", false)
 	labels := d.scene.group("axes", false)
-	tinted.area(Style{Fill: tint}, d.envelope()...)
+	if len(d.figure.Roofs) > 0 {
+		tinted.area(Style{Fill: tint}, d.envelope()...)
+	}
 	for _, t := range d.x.ticks() {
 		x := d.x.at(t.value)
 		switch {
@@ -146,11 +153,10 @@ func (d *drawing) envelope() []Point {
 			s = t
 		}
 	}
-	peak := d.figure.peak()
 	left := d.x.min()
 	return []Point{
-		d.at(left, d.y.min()), d.at(left, d.figure.rate(s, left)), d.at(d.figure.ridge(s, peak), peak),
-		d.at(d.x.max(), peak), d.at(d.x.max(), d.y.min()),
+		d.at(left, d.y.min()), d.at(left, d.figure.rate(s, left)), d.at(d.figure.ridge(s, d.peak), d.peak),
+		d.at(d.x.max(), d.peak), d.at(d.x.max(), d.y.min()),
 	}
 }
 
@@ -158,7 +164,6 @@ func (d *drawing) envelope() []Point {
 // they can bind, faint beyond their crossing.
 func (d *drawing) ceilings() {
 	g := d.scene.group("ceilings", true)
-	peak := d.figure.peak()
 	fastest := 0.0
 	for _, s := range d.figure.Slopes {
 		fastest = max(fastest, s.GBs)
@@ -166,7 +171,7 @@ func (d *drawing) ceilings() {
 	strong := Style{Stroke: ink, Width: 1.8}
 	faint := Style{Stroke: faded, Width: 0.8, Dash: "2 3"}
 	for _, s := range d.figure.Slopes {
-		a, b := d.at(d.x.min(), d.figure.rate(s, d.x.min())), d.at(d.figure.ridge(s, peak), peak)
+		a, b := d.at(d.x.min(), d.figure.rate(s, d.x.min())), d.at(d.figure.ridge(s, d.peak), d.peak)
 		c := d.at(d.x.max(), d.figure.rate(s, d.x.max()))
 		st := strong
 		if s.Second {
@@ -196,6 +201,9 @@ func (d *drawing) ridges() {
 	e := d.envelope()
 	at := e[2]
 	bottom := d.scene.Frame[1].Y
+	if len(d.figure.Roofs) == 0 { // a diagonal alone
+		return
+	}
 	if at.X < d.inside.x0 || at.X > d.inside.x1 {
 		return
 	}
@@ -217,9 +225,7 @@ func (d *drawing) ceilingLabels() {
 	roofs := append([]Roof(nil), d.figure.Roofs...)
 	sort.SliceStable(roofs, func(i, j int) bool { return roofs[i].TFLOPS > roofs[j].TFLOPS })
 	for _, r := range roofs {
-		if t, ok := d.roofLabel(r); ok {
-			g.text(t)
-		}
+		d.roofLabel(g, r)
 	}
 }
 
@@ -227,7 +233,7 @@ func (d *drawing) ceilingLabels() {
 // that can bind and clear of everything, else across other lines, else further
 // up.
 func (d *drawing) slopeLabel(s Slope) (Text, bool) {
-	a, b := d.at(d.x.min(), d.figure.rate(s, d.x.min())), d.at(d.figure.ridge(s, d.figure.peak()), d.figure.peak())
+	a, b := d.at(d.x.min(), d.figure.rate(s, d.x.min())), d.at(d.figure.ridge(s, d.peak), d.peak)
 	angle := math.Atan2(b.Y-a.Y, b.X-a.X)
 	sin, cos := math.Sincos(angle)
 	length := math.Hypot(b.X-a.X, b.Y-a.Y)
@@ -253,22 +259,26 @@ func (d *drawing) slopeLabel(s Slope) (Text, bool) {
 
 // roofLabel sets the text above its line or below, clear of everything, else
 // across lines and clouds, which are where roofs lie close together.
-func (d *drawing) roofLabel(r Roof) (Text, bool) {
+func (d *drawing) roofLabel(g *Group, r Roof) {
 	y := d.y.at(r.TFLOPS)
 	for _, clear := range []layer{lines | solid, solid} {
 		for _, lift := range []float64{6, -(fontSize + 2)} {
 			for x := d.inside.x1 - 6; x > d.inside.x0; x -= 10 {
 				t := Text{At: Point{x, y - lift}, Anchor: End, Size: fontSize, Fill: ink, Text: r.Label}
-				if d.space.place(&t, d.inside, clear) {
-					return t, true
+				if !d.space.place(&t, d.inside, clear) {
+					continue
 				}
+				if clear&lines == 0 {
+					g.paper(&t)
+				}
+				g.text(t)
+				return
 			}
 		}
 	}
-	return Text{}, false
 }
 
-// walls draws the figure's level marks on the x axis, named along their foot.
+// walls draws the figure's walls, named along their top, where a roofline has least.
 func (d *drawing) walls() {
 	g := d.scene.group("walls", true)
 	names := d.scene.group("wall labels", false)
@@ -280,8 +290,8 @@ func (d *drawing) walls() {
 		x := d.x.at(w.At)
 		g.line(Style{Stroke: faded, Width: 1, Dash: "6 3"}, Point{x, bottom}, Point{x, top})
 		d.space.takeLine(Point{x, bottom}, Point{x, top})
-		for up := 8.0; up < bottom-top; up += 12 {
-			t := Text{At: Point{x - 4, bottom - up}, Anchor: Start, Angle: -90, Size: smallFont, Fill: faded, Text: w.Label}
+		for down := 8.0; down < bottom-top; down += 12 {
+			t := Text{At: Point{x - 4, top + down}, Anchor: End, Angle: -90, Size: smallFont, Fill: faded, Text: w.Label}
 			if d.space.place(&t, d.inside, solid) {
 				names.text(t)
 				break

@@ -17,6 +17,7 @@ type Figure struct {
 	Slopes   []Slope
 	Roofs    []Roof
 	Walls    []Wall
+	Corners  []Corner // of a figure of times, which has no roofs; the first is a launch
 	Series   []Series
 }
 
@@ -33,12 +34,20 @@ var Operations = Axes{"arithmetic intensity (FLOP/byte)", "TFLOP/s", "FLOP/byte"
 
 // Instructions are the axes of the instruction roofline of Ding and Williams:
 // warp instructions against 32-byte transactions of a level of memory.
-var Instructions = Axes{"instruction intensity (warp instructions per transaction)", "warp GIPS", "instructions/transaction", "GIPS", "GTXN/s", 1}
+var Instructions = Axes{"instruction intensity (warp instructions per transaction of 32 B, in shared memory 128 B)", "warp GIPS", "instructions/transaction", "GIPS", "GTXN/s", 1}
 
 // Wall is an intensity that a pattern of access cannot pass, an upright line.
 type Wall struct {
 	Label string
 	At    float64
+}
+
+// counts is what a marker of a level of memory is by.
+func (a Axes) counts() string {
+	if a == Instructions {
+		return "transactions"
+	}
+	return "bytes"
 }
 
 func (f *Figure) axes() Axes {
@@ -78,19 +87,29 @@ type Dot struct {
 	TFLOPS float64
 	At     []roofline.Intensity // one marker for each level of memory, joined by a thin line
 	Best   bool                 // stands out
+	Hollow bool                 // what a line leads to, rather than the point itself
 	Doubt  string               // why the point cannot be taken at its word: drawn as a cross
 }
+
+// headroom is how much higher than the highest roof the frame reaches: for names and for
+// kernels above their roof.
+const headroom = 1.25
 
 // maxDecades bounds each axis: what lies further off is marked at the edge.
 const maxDecades = 8
 
 func (f *Figure) check() error {
-	if len(f.Slopes) == 0 || len(f.Roofs) == 0 {
+	if len(f.Slopes) == 0 || len(f.Roofs) == 0 && len(f.Corners) == 0 {
 		return fmt.Errorf("roofline plot: want at least one bandwidth and one peak")
 	}
 	a := f.axes()
 	for _, w := range f.Walls {
 		if err := positive(w.At, w.Label, a.Per); err != nil {
+			return err
+		}
+	}
+	for _, c := range f.Corners {
+		if err := positive(c.At, c.Label, a.Per); err != nil {
 			return err
 		}
 	}
@@ -152,6 +171,9 @@ func (f *Figure) rate(s Slope, intensity float64) float64 { return intensity * s
 // and y in steps of 1, 2 and 5, from the ceilings, widened where data lie
 // outside, so that comparisons keep the same frame.
 func (f *Figure) spans() (x, y [2]float64) {
+	if len(f.Corners) > 0 {
+		return f.timeSpans()
+	}
 	peak, lowest := f.peak(), f.peak()
 	first, last := math.Inf(1), 0.0
 	for _, s := range f.Slopes {
@@ -161,6 +183,10 @@ func (f *Figure) spans() (x, y [2]float64) {
 		lowest = min(lowest, r.TFLOPS)
 	}
 	x[0], x[1] = decades(first/2, last*4)
+	for _, w := range f.Walls {
+		l, h := decades(w.At, w.At)
+		x[0], x[1] = min(x[0], l), max(x[1], h)
+	}
 	furthest := x[1] + 2
 	for _, s := range f.Series {
 		for _, d := range s.Dots {
@@ -173,7 +199,7 @@ func (f *Figure) spans() (x, y [2]float64) {
 	}
 	x[1] = min(x[1], furthest)
 	x[0] = max(x[0], x[1]-maxDecades)
-	y[0], y[1] = steps(lowest/1.25, peak)
+	y[0], y[1] = steps(lowest/1.25, peak*headroom)
 	y[0] = max(y[0], y[1]-maxDecades)
 	return x, y
 }

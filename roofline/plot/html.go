@@ -84,7 +84,10 @@ type pageData struct {
 	Points pagePoints
 }
 
-type pageAxis struct{ Low, High, Start, End float64 }
+type pageAxis struct {
+	Low, High, Start, End float64
+	Linear                bool `json:",omitempty"`
+}
 
 type pageSeries struct {
 	Name, Colour, From string
@@ -100,7 +103,7 @@ type pagePoints struct {
 }
 
 func (s *Scene) pageData() *pageData {
-	p := &pageData{X: pageAxis{s.x.low, s.x.high, s.x.start, s.x.end}, Y: pageAxis{s.y.low, s.y.high, s.y.start, s.y.end}, Axes: s.Axes}
+	p := &pageData{X: pageAxis{s.x.low, s.x.high, s.x.start, s.x.end, s.x.linear}, Y: pageAxis{s.y.low, s.y.high, s.y.start, s.y.end, s.y.linear}, Axes: s.Axes}
 	for _, k := range s.Series {
 		p.Series = append(p.Series, pageSeries{Name: k.Name, Colour: k.Colour, From: strings.Trim(from(k.From), " ()")})
 	}

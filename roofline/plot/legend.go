@@ -42,9 +42,9 @@ func (d *drawing) legend() {
 		entry(Marker{Shape: Cross, Size: 4.5, Style: Style{Fill: "#d62728", Stroke: "#ffffff", Width: 0.5}}, "impossible by rule")
 	}
 	if len(used) > 1 {
-		for _, u := range roofline.Units() {
+		for _, u := range append(roofline.Units(), sectors) {
 			if used[u] {
-				entry(Marker{Shape: shapeOf(u), Size: 4.5, Style: Style{Stroke: ink, Width: 1.2, Fill: "#ffffff"}}, "by "+string(u)+" bytes")
+				entry(Marker{Shape: shapeOf(u), Size: 4.5, Style: Style{Stroke: ink, Width: 1.2, Fill: "#ffffff"}}, "by "+string(u)+" "+d.figure.axes().counts())
 			}
 		}
 	}

@@ -6,13 +6,17 @@
     .map(line => line.split(" ").map(w => data.Words[parseInt(w, 36)] ?? "").join(" "));
   const outside = new Set(points.Outside ?? []), doubt = new Map();
   for (let i = 0; i < (points.Doubt ?? []).length; i += 2) doubt.set(points.Doubt[i], data.Doubts[points.Doubt[i + 1]]);
-  const value = (axis, hundredths) => 10 ** (axis.Low + (hundredths / 100 - axis.Start) / (axis.End - axis.Start) * (axis.High - axis.Low));
+  const value = (axis, hundredths) => {
+    const v = axis.Low + (hundredths / 100 - axis.Start) / (axis.End - axis.Start) * (axis.High - axis.Low);
+    return axis.Linear ? v : 10 ** v;
+  };
   const digits = v => v >= 1000 ? v.toFixed(0) : v.toPrecision(3);
   const rate = i => value(data.Y, points.Y[i]), per = i => value(data.X, points.X[i]);
   const edge = i => outside.has(i) ? "beyond the frame at " : "";
+  const level = i => data.Levels[points.Level[i]];
   const word = i => data.Series[points.Series[i]].Name;
   const text = i => `${names[i]} (${word(i)}${data.Series[points.Series[i]].From ? ", " + data.Series[points.Series[i]].From : ""}): ` +
-    `${edge(i)}${digits(rate(i))} ${data.Axes.Rate}, ${digits(per(i))} ${data.Axes.Per} at ${data.Levels[points.Level[i]]}` +
+    edge(i) + (data.Axes.Rate ? `${digits(rate(i))} ${data.Axes.Rate}, ` : "") + `${digits(per(i))} ${data.Axes.Per}` + (level(i) ? ` at ${level(i)}` : "") +
     (doubt.has(i) ? `; ${doubt.get(i)}` : "");
 
   const svg = document.querySelector("#drawing svg"), space = "http://www.w3.org/2000/svg";
@@ -33,8 +37,8 @@
 
   // The table shows the first rows alone: nobody reads a hundred thousand.
   const most = 500, columns = [
-    ["name", i => names[i]], ["series", word], ["level", i => data.Levels[points.Level[i]]],
-    [data.Axes.Rate, rate], [data.Axes.Per, per], ["", i => doubt.get(i) ?? (outside.has(i) ? "beyond the frame" : "")]];
+    ["name", i => names[i]], ["series", word], ["level", level],
+    ...(data.Axes.Rate ? [[data.Axes.Rate, rate]] : []), [data.Axes.Per, per], ["", i => doubt.get(i) ?? (outside.has(i) ? "beyond the frame" : "")]];
   let shown = [], order = null, down = false, hits = [];
   const head = document.querySelector("thead"), body = document.querySelector("tbody"), count = document.getElementById("count");
   const chosen = document.createElementNS(space, "circle");
@@ -75,7 +79,7 @@
     const wanted = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     shown = [];
     for (let i = 0; i < total; i++) {
-      const all = wanted.length ? (names[i] + " " + word(i) + " " + data.Levels[points.Level[i]] + " " + (doubt.get(i) ?? "")).toLowerCase() : "";
+      const all = wanted.length ? (names[i] + " " + word(i) + " " + level(i) + " " + (doubt.get(i) ?? "")).toLowerCase() : "";
       if (wanted.every(w => all.includes(w))) shown.push(i);
     }
     hits.forEach(p => p.remove());
@@ -110,7 +114,7 @@
       }
     return best;
   };
-  svg.querySelectorAll("g title").forEach(t => t.remove()); // the page has its own words on hover
+  svg.querySelectorAll("#data title").forEach(t => t.remove()); // the page has its own words on hover
   svg.onmousemove = e => {
     const box = svg.getBoundingClientRect(), view = svg.viewBox.baseVal;
     const i = nearest((e.clientX - box.left) / box.width * view.width * 100, (e.clientY - box.top) / box.height * view.height * 100);

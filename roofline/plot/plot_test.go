@@ -29,6 +29,11 @@ func golden(t *testing.T, name string, f *Figure) {
 	t.Helper()
 	scene, err := f.Scene()
 	require.NoError(t, err)
+	goldenScene(t, name, scene)
+}
+
+func goldenScene(t *testing.T, name string, scene *Scene) {
+	t.Helper()
 	var got bytes.Buffer
 	require.NoError(t, scene.WriteSVG(&got))
 	path := filepath.Join("testdata", name+".svg")
@@ -137,8 +142,8 @@ func TestMemoryLineHasItsTrueSlope(t *testing.T) {
 	scene, err := f.Scene()
 	require.NoError(t, err)
 	xs, ys := f.spans()
-	x := axis{xs[0], xs[1], scene.Frame[0].X, scene.Frame[1].X}
-	y := axis{ys[0], ys[1], scene.Frame[1].Y, scene.Frame[0].Y}
+	x := axis{low: xs[0], high: xs[1], start: scene.Frame[0].X, end: scene.Frame[1].X}
+	y := axis{low: ys[0], high: ys[1], start: scene.Frame[1].Y, end: scene.Frame[0].Y}
 	seen := 0
 	for _, g := range scene.Groups {
 		for _, e := range g.Elements {

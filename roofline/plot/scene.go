@@ -50,10 +50,11 @@ type Line struct {
 	Style  Style
 }
 
-// Area is a filled polygon.
+// Area is a filled polygon; Title is shown when a pointer rests on it.
 type Area struct {
 	Points []Point
 	Style  Style
+	Title  string
 }
 
 // Marker is a data point; Title is shown when a pointer rests on it.
@@ -144,12 +145,18 @@ func (g *Group) line(style Style, points ...Point) {
 }
 
 func (g *Group) area(style Style, points ...Point) {
-	g.Elements = append(g.Elements, Element{Area: &Area{points, style}})
+	g.Elements = append(g.Elements, Element{Area: &Area{Points: points, Style: style}})
 }
 
 func (g *Group) marker(m Marker) { g.Elements = append(g.Elements, Element{Marker: &m}) }
 
 func (g *Group) text(t Text) { g.Elements = append(g.Elements, Element{Text: &t}) }
+
+// paper puts a pale ground behind a level text that lies on lines.
+func (g *Group) paper(t *Text) {
+	b := t.boxes()[0]
+	g.area(Style{Fill: "#ffffff", Opacity: 0.75}, Point{b.x0, b.y0}, Point{b.x1, b.y0}, Point{b.x1, b.y1}, Point{b.x0, b.y1})
+}
 
 // outline returns the corners of a marker's shape; Circle has none.
 func (m *Marker) outline() []Point {

@@ -64,7 +64,7 @@ func (s *svg) element(e Element) {
 	case e.Line != nil:
 		s.printf("<polyline points=\"%s\"%s/>\n", places(e.Line.Points), style(e.Line.Style))
 	case e.Area != nil:
-		s.printf("<polygon points=\"%s\"%s/>\n", places(e.Area.Points), style(e.Area.Style))
+		s.shape("polygon", fmt.Sprintf(" points=\"%s\"%s", places(e.Area.Points), style(e.Area.Style)), e.Area.Title)
 	case e.Marker != nil:
 		s.marker(e.Marker)
 	case e.Cloud != nil:
@@ -82,12 +82,16 @@ func (s *svg) marker(m *Marker) {
 	} else {
 		attributes = fmt.Sprintf(" points=\"%s\"", places(m.outline()))
 	}
-	attributes += style(m.Style)
-	if m.Title == "" {
+	s.shape(tag, attributes+style(m.Style), m.Title)
+}
+
+// shape writes a tag, with what is shown when a pointer rests on it.
+func (s *svg) shape(tag, attributes, title string) {
+	if title == "" {
 		s.printf("<%s%s/>\n", tag, attributes)
 		return
 	}
-	s.printf("<%s%s><title>%s</title></%[1]s>\n", tag, attributes, escape(m.Title))
+	s.printf("<%s%s><title>%s</title></%[1]s>\n", tag, attributes, escape(title))
 }
 
 // cloud writes many dots as one path of points with round ends, the shortest

@@ -2,6 +2,7 @@ package plot
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/target"
@@ -59,36 +60,67 @@ func (f *Figure) Measured(name string, us float64, a *roofline.Assessment) error
 	return nil
 }
 
-// Device returns a figure of a GPU's ceilings alone: the levels of memory that
-// the work touches, the peak of its main arithmetic, what mma.sync reaches of
-// it, and f32 on the ordinary pipes.
+// Device returns a figure of a GPU's ceilings alone, those that the work touches.
 func Device(title string, a *roofline.Assessment) (*Figure, error) {
+	if _, ok := a.Peak(); !ok {
+		return nil, fmt.Errorf("roofline plot: %s: the work has no operations to rate", title)
+	}
 	f := &Figure{Title: title, Subtitle: a.Roofs.GPU.Name}
+	f.Slopes, f.Roofs = ceilings(a.Roofs, &a.Work)
+	return f, nil
+}
+
+// ceilings lists what some works touch of a GPU: the levels of memory whose bytes are
+// known, the peaks of their arithmetic with what mma.sync reaches of tensor cores and
+// what ordinary pipes do without FMAs, and f32 on these in any case.
+func ceilings(r roofline.Roofs, works ...*roofline.Work) (slopes []Slope, roofs []Roof) {
 	for _, level := range []struct {
 		unit   roofline.Unit
 		figure target.Figure
-		used   bool
-	}{
-		{roofline.HBM, a.Roofs.HBM, true},
-		{roofline.L2, a.Roofs.L2, a.Work.L2Bytes.Value > 0},
-		{roofline.Shared, a.Roofs.Shared, a.Work.SharedBytes.Value > 0},
-	} {
-		if level.used {
-			f.Slopes = append(f.Slopes, MemorySlope(level.unit, level.figure))
+	}{{roofline.HBM, r.HBM}, {roofline.L2, r.L2}, {roofline.Shared, r.Shared}} {
+		used := func(w *roofline.Work) bool { return w.Bytes(level.unit).Value > 0 }
+		if level.unit == roofline.HBM || slices.ContainsFunc(works, used) {
+			slopes = append(slopes, MemorySlope(level.unit, level.figure))
 		}
 	}
-	peak, ok := a.Peak()
+	for _, w := range works {
+		for _, o := range w.Operations {
+			if o.Count.Value > 0 {
+				roofs = append(roofs, peaks(r.GPU, o.Math)...)
+			}
+		}
+	}
+	if p, ok := r.GPU.Peak(target.F32); ok {
+		roofs = append(roofs, PeakRoof(p))
+	}
+	return slopes, distinct(roofs)
+}
+
+// peaks are the roofs of one kind of arithmetic.
+func peaks(g *target.GPU, m target.Math) []Roof {
+	p, ok := g.Peak(m)
 	if !ok {
-		return nil, fmt.Errorf("roofline plot: %s: the work has no operations to rate", title)
+		return nil
 	}
-	f.Roofs = append(f.Roofs, PeakRoof(peak))
-	if share, ok := a.Roofs.GPU.MMASyncOfPeak(); ok && share < 1 && peak.Math.Tensor() {
-		f.Roofs = append(f.Roofs, Roof{fmt.Sprintf("mma.sync reaches %.0f %%: %.0f TFLOP/s", share*100, share*peak.TFLOPS), share * peak.TFLOPS, true})
+	out := []Roof{PeakRoof(p)}
+	if !m.Tensor() {
+		return append(out, Roof{fmt.Sprintf("%s without FMA %.4g TFLOP/s", m, p.TFLOPS/2), p.TFLOPS / 2, true})
 	}
-	if p, ok := a.Roofs.GPU.Peak(target.F32); ok && peak.Math != target.F32 {
-		f.Roofs = append(f.Roofs, PeakRoof(p))
+	if share, ok := g.MMASyncOfPeak(); ok && share < 1 {
+		out = append(out, Roof{fmt.Sprintf("mma.sync reaches %.0f %%: %.0f TFLOP/s", share*100, share*p.TFLOPS), share * p.TFLOPS, true})
 	}
-	return f, nil
+	return out
+}
+
+// distinct keeps the first of equally high roofs.
+func distinct(roofs []Roof) []Roof {
+	var out []Roof
+	for _, r := range roofs {
+		if !slices.ContainsFunc(out, func(o Roof) bool { return o.TFLOPS == r.TFLOPS }) {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // MemorySlope is a level's bandwidth, named with what the figure rests on.

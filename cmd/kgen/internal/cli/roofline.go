@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -28,8 +27,9 @@ type rooflineReport struct {
 	LeastUS     float64              `json:"least_us"`
 	TFLOPS      float64              `json:"attainable_tflops"`
 	Intensities []roofline.Intensity `json:"intensities"`
-	Provenance  bench.Provenance     `json:"provenance"` // of the four above
-	Library     *tune.Library        `json:"library"`    // null where the tables lack the problem
+	Provenance  bench.Provenance     `json:"provenance"`    // of the four above
+	Default     *verdictInfo         `json:"configuration"` // the untuned one or that of --set, predicted; null where no code is generated for the GPU
+	Library     *tune.Library        `json:"library"`       // null where the tables lack the problem
 	Drawing     string               `json:"drawing,omitempty"`
 }
 
@@ -43,29 +43,40 @@ type workInfo struct {
 }
 
 func (a *app) rooflineCommand() *cobra.Command {
-	var file string
-	model := newModelFlags()
+	var figure figureFlags
+	var set []string
+	model := newModelFlags(&figure)
 	c := a.familyCommand(familyVerb{
 		name:  "roofline",
 		short: "Say how fast a problem can be on a GPU, and what limits it",
 		long: `Say how fast a problem can be on a GPU at best: the least time of each unit for
 the operations and bytes that the problem needs by formula, the unit that binds,
-and what a library reached where the measured tables have the problem.
+and what a library reached where the measured tables have the problem. Beside it
+what a configuration of ours moves and takes as predicted: the default one, or
+that of --set.
+
+-o draws it in a --view: rates over operations per byte (roofline); the times of
+arithmetic and memory as a plane with lines of equal time (time) or as bars
+(floors); warp instructions over transactions (instructions).
 
 With --model and no family: the least time of every operator of a language model,
 tokens a second, memory and collectives, all by formula.`,
 		example: `  kgen roofline gemm --gpu a100 --m 8192
   kgen roofline flashattn --gpu h100 --seq 16384 -o attention.svg
+  kgen roofline softmax --gpu h100 --view instructions -o softmax.html
   kgen roofline --model llama3.1-8b --phase decode --batch 64 --gpu h100`,
 		flags: func(c *cobra.Command) {
-			c.Flags().StringVarP(&file, "output", "o", "", "draw the roofline to `FILE`, which ends in "+plot.Formats)
+			figure.declare(c)
+			if c.Name() != "roofline" {
+				settingFlag(c, &set)
+			}
 			a.jsonFlag(c)
 		},
 		run: func(_ context.Context, j *job) error {
-			if err := checkFigure(file); err != nil {
+			if err := figure.check(); err != nil {
 				return err
 			}
-			return a.roofline(j, file)
+			return a.roofline(j, &figure, set)
 		},
 		fileFlags: model.declare,
 		alone:     model.alone(a),
@@ -74,60 +85,69 @@ tokens a second, memory and collectives, all by formula.`,
 	return c
 }
 
-func (a *app) roofline(j *job, file string) error {
+func (a *app) roofline(j *job, figure *figureFlags, set []string) error {
 	if err := j.launchable(); err != nil {
 		return err
 	}
 	work := j.problem.Work()
-	assessment, err := roofline.Assess(roofline.DeviceRoofs(j.gpu), tune.FormulaWork(work))
+	roofs := roofline.DeviceRoofs(j.gpu)
+	best, err := (&roofline.Kernel{Work: tune.FormulaWork(work)}).Judge(roofs)
 	if err != nil {
 		return usage(err)
 	}
+	best.Kernel.Name = fmt.Sprintf("attainable, bound by %s", best.Binding.Unit)
 	library, err := tune.LibraryTime(j.problem, j.gpu)
+	if err != nil {
+		return err
+	}
+	configuration, err := j.configuration(roofs, set)
 	if err != nil {
 		return err
 	}
 	r := &rooflineReport{
 		Kernel: j.family.Name, GPU: j.gpu.ID, Problem: j.problem.Settings(),
-		Work: workInfo{work.Math, work.FLOPs, work.Bytes, work.Exp2, bench.Formula}, Floors: assessment.Floors, Limit: assessment.Binding.Unit, LeastUS: assessment.LeastUS(),
-		TFLOPS: assessment.AttainableTFLOPS(), Intensities: assessment.Intensities, Provenance: bench.Formula,
+		Work: workInfo{work.Math, work.FLOPs, work.Bytes, work.Exp2, bench.Formula}, Floors: best.Floors, Limit: best.Binding.Unit, LeastUS: best.LeastUS(),
+		TFLOPS: best.AttainableTFLOPS(), Intensities: best.Intensities, Provenance: bench.Formula, Library: library,
 	}
-	r.Library = library
-	if file != "" {
-		figure, err := drawing(r, assessment)
+	subject := &plot.Subject{Title: r.Kernel + " on " + j.gpu.Name, Subtitle: r.Problem.String(), Alternatives: true, Kernels: []*roofline.Judged{best}}
+	if configuration != nil {
+		r.Default = verdictOf(configuration)
+		subject.Kernels = append(subject.Kernels, configuration)
+	}
+	if library != nil {
+		k := roofline.Kernel{Name: fmt.Sprintf("%s %s, %s", library.Framework, library.Version, library.Type), Work: best.Work, TimeUS: library.US, From: library.Provenance}
+		judged, err := k.Judge(roofs)
 		if err != nil {
 			return err
 		}
-		if err := drawTo(file, figure); err != nil {
-			return err
-		}
-		if r.Drawing, err = filepath.Abs(file); err != nil {
-			return err
-		}
+		subject.Kernels = append(subject.Kernels, judged)
 	}
-	return a.printRoofline(j, r)
+	if peaks := tune.LibraryPeaks(j.problem, j.gpu); peaks != nil && figure.file != "" {
+		subject.Roofs = []plot.Roof{{Label: fmt.Sprintf("libraries reach %.4g TFLOP/s (measured)", peaks.TFLOPS), TFLOPS: peaks.TFLOPS, Second: true}}
+	}
+	if r.Drawing, err = figure.draw(subject); err != nil {
+		return err
+	}
+	return a.printRoofline(j, r, configuration)
 }
 
-// drawing is the roofline with the problem at its limit.
-func drawing(r *rooflineReport, assessment *roofline.Assessment) (*plot.Figure, error) {
-	gpu := assessment.Roofs.GPU
-	f, err := plot.Device(r.Kernel+" on "+gpu.Name, assessment)
-	if err != nil {
-		return nil, err
-	}
-	f.Subtitle = r.Problem.String()
-	f.Series = append(f.Series, plot.Series{Name: "attainable", From: bench.Formula, Dots: []plot.Dot{{
-		Label: fmt.Sprintf("%.0f TFLOP/s, bound by %s", r.TFLOPS, r.Limit), TFLOPS: r.TFLOPS, At: r.Intensities,
-	}}})
-	if t := r.Library; t != nil {
-		if err := f.Measured(fmt.Sprintf("%s %s, %s", t.Framework, t.Version, t.Type), t.US, assessment); err != nil {
-			return nil, err
+// configuration is what the default configuration, or that of the settings, does by the
+// cost model; nil where no code is generated for the GPU, unless there are settings.
+func (j *job) configuration(roofs roofline.Roofs, set []string) (*roofline.Judged, error) {
+	c, err := j.config(set)
+	if err == nil {
+		var k *roofline.Kernel
+		if k, err = tune.PredictKernel(j.problem, j.gpu, c); err == nil {
+			return k.Judge(roofs)
 		}
 	}
-	return f, nil
+	if len(set) == 0 {
+		return nil, nil //nolint:nilerr // the problem's limits do not depend on it
+	}
+	return nil, compileError(err)
 }
 
-func (a *app) printRoofline(j *job, r *rooflineReport) error {
+func (a *app) printRoofline(j *job, r *rooflineReport, configuration *roofline.Judged) error {
 	if a.json {
 		return a.printJSON(r)
 	}
@@ -142,6 +162,9 @@ func (a *app) printRoofline(j *job, r *rooflineReport) error {
 		return err
 	}
 	fmt.Fprintln(a.out)
+	if configuration != nil {
+		a.printVerdict(configuration)
+	}
 	a.printLibrary(r.Library)
 	if r.Drawing != "" {
 		fmt.Fprintf(a.out, "drawing   %s\n", r.Drawing)

@@ -9,7 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/roofline"
 	"github.com/kgen-dev/kgen/roofline/llm"
+	"github.com/kgen-dev/kgen/roofline/plot"
 )
 
 // modelFlags are those of kgen roofline --model.
@@ -19,6 +21,7 @@ type modelFlags struct {
 	kv      choice
 	as      choice
 	setting llm.Run
+	figure  *figureFlags
 }
 
 // modelReport is what kgen roofline --model --json prints.
@@ -34,13 +37,15 @@ type modelReport struct {
 	Type   string    `json:"type"`
 	KVType string    `json:"kv_type"`
 	*llm.Report
+	Drawing string `json:"drawing,omitempty"`
 }
 
-func newModelFlags() *modelFlags {
+func newModelFlags(figure *figureFlags) *modelFlags {
 	return &modelFlags{
-		phase: choice{value: string(llm.Decode), words: []string{string(llm.Prefill), string(llm.Decode), string(llm.Train)}},
-		kv:    choice{value: "model", words: []string{"model", llm.BF16.Name, llm.F16.Name, llm.F8.Name}},
-		as:    choice{value: "kgen", words: []string{"kgen", "llm-viewer"}},
+		figure: figure,
+		phase:  choice{value: string(llm.Decode), words: []string{string(llm.Prefill), string(llm.Decode), string(llm.Train)}},
+		kv:     choice{value: "model", words: []string{"model", llm.BF16.Name, llm.F16.Name, llm.F8.Name}},
+		as:     choice{value: "kgen", words: []string{"kgen", "llm-viewer"}},
 	}
 }
 
@@ -67,6 +72,9 @@ func (m *modelFlags) run(a *app, gpu string) error {
 	if err != nil {
 		return err
 	}
+	if err := m.figure.check(); err != nil {
+		return err
+	}
 	r := m.setting
 	if r.Config, err = llm.Lookup(m.name); err != nil {
 		return usage(err)
@@ -78,17 +86,46 @@ func (m *modelFlags) run(a *app, gpu string) error {
 		}
 	}
 	if m.as.value == "llm-viewer" {
+		if m.figure.file != "" {
+			return usagef("-o %s: it draws --as kgen alone", m.figure.file)
+		}
 		return a.viewer(&r)
 	}
 	rep, err := llm.Analyse(&r)
 	if err != nil {
 		return usage(err)
 	}
+	drawing, err := m.figure.draw(subjectOf(&r, rep))
+	if err != nil {
+		return err
+	}
 	if a.json {
-		return a.printJSON(&modelReport{r.Config.Name, g.ID, r.Phase, r.Batch, r.Seq, r.TP, r.PP, r.DP, r.Config.Type.Name, r.KV.Name, rep})
+		return a.printJSON(&modelReport{r.Config.Name, g.ID, r.Phase, r.Batch, r.Seq, r.TP, r.PP, r.DP, r.Config.Type.Name, r.KV.Name, rep, drawing})
 	}
 	a.printModel(&r, rep)
+	if drawing != "" {
+		fmt.Fprintf(a.out, "%-20s %s\n", "drawing", drawing)
+	}
 	return nil
+}
+
+// subjectOf is a step's operators and collectives as kernels to draw.
+func subjectOf(r *llm.Run, rep *llm.Report) *plot.Subject {
+	s := &plot.Subject{
+		Title:    fmt.Sprintf("%s %s on %d x %s", r.Config.Name, r.Phase, rep.GPUs, r.GPU.Name),
+		Subtitle: fmt.Sprintf("batch=%d seq=%d tp=%d pp=%d dp=%d, %s: floors of one GPU by formula; at most %s tokens/s", r.Batch, r.Seq, r.TP, r.PP, r.DP, r.Config.Type.Name, digits(rep.TokensPerSec)),
+	}
+	for i := range rep.Operators {
+		o := &rep.Operators[i]
+		s.Kernels = append(s.Kernels, &roofline.Judged{Kernel: &roofline.Kernel{Name: o.Name, Launches: 1, Work: o.Assessment.Work}, Assessment: o.Assessment})
+	}
+	for _, c := range rep.Collectives {
+		f := roofline.Floor{Unit: "links", US: c.US, From: c.From, Detail: fmt.Sprintf("%.0f GB/s each way", c.GBs)}
+		s.Kernels = append(s.Kernels, &roofline.Judged{
+			Kernel: &roofline.Kernel{Name: c.Name}, Assessment: &roofline.Assessment{Roofs: roofline.DeviceRoofs(r.GPU), Floors: []roofline.Floor{f}, Binding: f},
+		})
+	}
+	return s
 }
 
 // viewer prints one layer as LLM-Viewer counts it.

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/roofline"
+	"github.com/kgen-dev/kgen/roofline/plot"
+)
+
+// figureFlags say what to draw of judged kernels, and where.
+type figureFlags struct {
+	file string
+	view choice
+}
+
+func (f *figureFlags) declare(c *cobra.Command) {
+	f.view = choice{value: string(plot.RateView), words: plot.Views()}
+	c.Flags().StringVarP(&f.file, "output", "o", "", "draw to `FILE`, which ends in "+plot.Formats)
+	choiceFlag(c, &f.view, "view", "what -o draws: rates, least times as a plane or as bars, or warp instructions")
+}
+
+// check refuses what cannot be drawn, before the work.
+func (f *figureFlags) check() error {
+	if f.file == "" && f.view.value != string(plot.RateView) {
+		return usagef("--view %s: it is drawn with -o FILE", f.view.value)
+	}
+	return checkFigure(f.file)
+}
+
+// draw writes the drawing and returns its absolute path, "" where none is wanted.
+func (f *figureFlags) draw(s *plot.Subject) (string, error) {
+	if f.file == "" {
+		return "", nil
+	}
+	scene, err := s.Draw(plot.View(f.view.value))
+	if err != nil {
+		return "", usage(err)
+	}
+	data, err := scene.Encode(f.file)
+	if err != nil {
+		return "", err
+	}
+	if err := writeFile("-o", f.file, data); err != nil {
+		return "", err
+	}
+	return filepath.Abs(f.file)
+}
+
+// verdictInfo is a judged kernel as --json prints it.
+type verdictInfo struct {
+	Name        string               `json:"name"`
+	Launches    int                  `json:"launches,omitempty"`
+	TimeUS      float64              `json:"time_us,omitempty"`    // absent where nobody timed it
+	Provenance  bench.Provenance     `json:"provenance,omitempty"` // of the time
+	ClockMHz    float64              `json:"clock_mhz,omitempty"`
+	TFLOPS      float64              `json:"tflops"` // at least_us without a time
+	Score       float64              `json:"score,omitempty"`
+	Limit       roofline.Unit        `json:"limit"`
+	LeastUS     float64              `json:"least_us"`
+	Floors      []roofline.Floor     `json:"floors"`
+	Intensities []roofline.Intensity `json:"intensities"`
+	Traffic     *roofline.Traffic    `json:"traffic,omitempty"`
+	Cause       roofline.Cause       `json:"cause,omitempty"` // of a score above 1
+	Doubt       string               `json:"doubt,omitempty"`
+	Advice      string               `json:"advice"`
+}
+
+func verdictOf(j *roofline.Judged) *verdictInfo {
+	v := &verdictInfo{
+		Name: j.Kernel.Name, Launches: j.Kernel.Launches, ClockMHz: j.Kernel.ClockMHz, TFLOPS: j.AttainableTFLOPS(), Limit: j.Binding.Unit, LeastUS: j.LeastUS(),
+		Floors: j.Floors, Intensities: append([]roofline.Intensity{}, j.Intensities...), Traffic: j.Kernel.Traffic(), Advice: j.Advice,
+	}
+	if j.Verdict != nil {
+		v.TimeUS, v.Provenance, v.TFLOPS, v.Score, v.Cause, v.Doubt = j.Kernel.TimeUS, j.Kernel.From, j.Verdict.TFLOPS, j.Verdict.Score, j.Verdict.Cause, j.Verdict.Doubt
+	}
+	return v
+}
+
+// printVerdict says of a kernel how near its limits it is, why, and what to do next.
+func (a *app) printVerdict(j *roofline.Judged) {
+	k := j.Kernel
+	name := visible(k.Name)
+	if k.Launches > 1 {
+		name += fmt.Sprintf(" (mean of %d launches)", k.Launches)
+	}
+	if j.Verdict == nil {
+		fmt.Fprintf(a.out, "%s: at least %.4g us, bound by %s\n", name, j.LeastUS(), j.Binding.Unit)
+	} else {
+		fmt.Fprintf(a.out, "%s: %.4g us (%s), %.1f %% of attainable, bound by %s\n", name, k.TimeUS, k.From, 100*j.Verdict.Score, j.Binding.Unit)
+	}
+	var floors []string
+	for _, f := range j.Floors {
+		floors = append(floors, fmt.Sprintf("%s %.4g us (%s)", f.Unit, f.US, f.From))
+	}
+	fmt.Fprintf(a.out, "  least    %s\n", strings.Join(floors, ", "))
+	if t := k.Traffic(); t != nil {
+		fmt.Fprintf(a.out, "  traffic  %s\n", trafficText(t))
+	}
+	if j.Verdict != nil && j.Verdict.Doubt != "" {
+		fmt.Fprintf(a.out, "  %s: %s\n", j.Verdict.Cause, j.Verdict.Doubt)
+	}
+	fmt.Fprintf(a.out, "  next     %s\n", j.Advice)
+}
+
+func trafficText(t *roofline.Traffic) string {
+	return fmt.Sprintf("%sB needed (%s), %sB moved (%s): %.3g times", prefixed(t.Least.Value), t.Least.From, prefixed(t.Counted.Value), t.Counted.From, t.Ratio)
+}

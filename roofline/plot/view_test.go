@@ -1,0 +1,137 @@
+package plot
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/roofline"
+)
+
+// profiled is three kernels of a program as a profiler might see them, and a copy, which
+// has no arithmetic.
+func profiled(t testing.TB) *Subject {
+	r := device(t, "a100")
+	s := &Subject{Title: "A program on A100", Subtitle: "made up"}
+	for _, k := range []roofline.Kernel{
+		{
+			Name: "gemm", TimeUS: 520, From: bench.Measured, Least: roofline.Formula(100e6),
+			Work: roofline.Work{
+				Operations: []roofline.Operations{{Math: target.BF16, Count: roofline.Formula(137e9)}}, HBMBytes: roofline.Counted(140e6),
+				L2Bytes: roofline.Counted(1.1e9), SharedBytes: roofline.Counted(6e9), Issue: roofline.Counted(40e6), Launches: roofline.Formula(1),
+			},
+			Seen: roofline.Seen{Loads: roofline.Access{Requests: 1e6, Sectors: 4.2e6}, Wavefronts: 46e6, IdealWavefronts: 40e6},
+		},
+		{
+			Name: "transpose<float, 32>", TimeUS: 75, From: bench.Measured, Launches: 3,
+			Work: roofline.Work{HBMBytes: roofline.Counted(64e6), L2Bytes: roofline.Counted(130e6), SharedBytes: roofline.Counted(0.3e9), Issue: roofline.Counted(6e6), Launches: roofline.Formula(1)},
+			Seen: roofline.Seen{Stores: roofline.Access{Requests: 0.5e6, Sectors: 15e6}, Wavefronts: 1.9e6, IdealWavefronts: 0.5e6},
+		},
+		{
+			Name: "bias", TimeUS: 3, From: bench.Measured,
+			Work: roofline.Work{Operations: []roofline.Operations{{Math: target.F32, Count: roofline.Counted(1e6)}}, HBMBytes: roofline.Counted(4e6), Issue: roofline.Counted(0.2e6), Launches: roofline.Formula(1)},
+		},
+	} {
+		j, err := k.Judge(r)
+		require.NoError(t, err)
+		s.Kernels = append(s.Kernels, j)
+	}
+	return s
+}
+
+func goldenView(t *testing.T, name string, v View, s *Subject) *Scene {
+	t.Helper()
+	scene, err := s.Draw(v)
+	require.NoError(t, err)
+	goldenScene(t, name, scene)
+	return scene
+}
+
+func TestViews(t *testing.T) {
+	s := profiled(t)
+	goldenView(t, "view_roofline", RateView, s)
+	goldenView(t, "view_instructions", InstructionView, s)
+	times := goldenView(t, "view_time", TimeView, s)
+	bars := goldenView(t, "view_floors", FloorView, s)
+
+	// A kernel's least and own times stand where the axes say.
+	var at Datum
+	for _, d := range times.Data {
+		if d.Name == "gemm: 520 us (measured)" {
+			at = d
+		}
+	}
+	x, y := times.Read(at.At)
+	require.InEpsilon(t, 520, max(x, y), 1e-6)
+	least := s.Kernels[0].Limits()
+	require.InEpsilon(t, least["tensor"]/least["HBM"], y/x, 1e-6)
+	for _, d := range bars.Data {
+		want := s.Kernels[d.Dot].Kernel.TimeUS
+		if d.Level != "" {
+			want = s.Kernels[d.Dot].Limits()[string(d.Level)]
+		}
+		us, _ := bars.Read(d.At)
+		require.InDelta(t, want, us, 1e-6)
+	}
+}
+
+// Every view goes into every format, and the page's data are not the drawing's.
+func TestViewsInAllFormats(t *testing.T) {
+	s := profiled(t)
+	for _, v := range Views() {
+		scene, err := s.Draw(View(v))
+		require.NoError(t, err)
+		for _, file := range []string{"a.svg", "a.png", "a.pdf", "a.html"} {
+			b, err := scene.Encode(file)
+			require.NoError(t, err)
+			require.NotEmpty(t, b, file)
+			if file == "a.svg" {
+				require.False(t, bytes.Contains(b, []byte("NaN")), v)
+			}
+		}
+	}
+}
+
+func TestViewsOfMany(t *testing.T) {
+	s := profiled(t)
+	for len(s.Kernels) < 100 {
+		s.Kernels = append(s.Kernels, s.Kernels[len(s.Kernels)%3])
+	}
+	for _, v := range Views() {
+		_, err := s.Draw(View(v))
+		require.NoError(t, err, v)
+	}
+	scene, err := s.Draw(FloorView)
+	require.NoError(t, err)
+	data, err := scene.Encode("a.svg")
+	require.NoError(t, err)
+	require.Contains(t, string(data), "the longest 60, without 40 more")
+}
+
+func TestViewsRefuse(t *testing.T) {
+	s := profiled(t)
+	_, err := s.Draw("pie")
+	require.ErrorContains(t, err, `view "pie": want one of`)
+	_, err = (&Subject{}).Draw(TimeView)
+	require.ErrorContains(t, err, "no kernels")
+	s.Kernels = s.Kernels[1:2]
+	_, err = s.Draw(RateView)
+	require.ErrorContains(t, err, "transpose<float, 32>: no operations")
+	s.Kernels[0].Work.Issue = roofline.Count{}
+	_, err = s.Draw(InstructionView)
+	require.ErrorContains(t, err, "smsp__inst_executed.sum")
+}
+
+func TestLinearTicks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		high := rapid.Float64Range(1e-3, 1e9).Draw(t, "high")
+		ticks := axis{high: high, linear: true}.linearTicks()
+		require.GreaterOrEqual(t, len(ticks), 3)
+		require.LessOrEqual(t, len(ticks), 8)
+		require.LessOrEqual(t, ticks[len(ticks)-1], high)
+	})
+}
