@@ -17,7 +17,7 @@ import (
 // exponentials before it waits for the other.
 func TestOverlapHidesTheSoftmax(t *testing.T) {
 	ptxas, disasm := nvrtctest.Ptxas(t), nvrtctest.Nvdisasm(t)
-	s := hopperSample(t, "flashattn", nil, []string{"overlap=1"}, 0)
+	s := hopperSample(t, "flashattn", nil, nil, 0)
 	c, err := codegen.Compile(s.prog, s.gpu, codegen.Options{})
 	require.NoError(t, err)
 	require.Empty(t, c.Kernels[0].Notes)

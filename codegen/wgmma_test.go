@@ -41,6 +41,8 @@ var warpgroupSamples = []struct {
 	{"flashattn", map[string]string{"batch": "1", "heads": "2", "kv-heads": "1", "seq": "67", "seq-kv": "90", "head-dim": "192", "causal": "true", "dtype": "f16"}, []string{"BM=64", "BN=80", "warps=4", "stages=2"}},
 	{"flashattn", map[string]string{"batch": "1", "heads": "2", "kv-heads": "1", "seq": "130", "seq-kv": "290", "head-dim": "64", "causal": "true"}, []string{"BM=128", "BN=64", "warps=8", "stages=3", "overlap=1"}},
 	{"flashattn", map[string]string{"batch": "1", "heads": "1", "kv-heads": "1", "seq": "190", "seq-kv": "70", "head-dim": "128", "causal": "true", "dtype": "f16"}, []string{"BM=64", "BN=48", "warps=4", "stages=2", "overlap=1"}},
+	{"flashattn", map[string]string{"batch": "1", "heads": "2", "kv-heads": "1", "seq": "140", "seq-kv": "260", "head-dim": "192", "head-dim-v": "128", "causal": "true"}, []string{"BM=128", "BN=112", "warps=8", "stages=2", "overlap=1"}},
+	{"flashattn", map[string]string{"batch": "1", "heads": "1", "kv-heads": "1", "seq": "130", "seq-kv": "380", "head-dim": "128", "causal": "false"}, []string{"BM=128", "BN=176", "warps=8", "stages=2", "overlap=1"}},
 	{"flashattn", map[string]string{"batch": "1", "heads": "1", "kv-heads": "1", "seq": "65", "seq-kv": "400", "head-dim": "256", "causal": "false"}, []string{"BM=64", "BN=80", "warps=4", "stages=2", "overlap=1"}},
 }
 
@@ -215,6 +217,10 @@ func TestDefaultsDoNotSpill(t *testing.T) {
 				all = append(all, problem{"flashattn", map[string]string{"head-dim": fmt.Sprint(dim), "causal": causal}})
 			}
 		}
+	} else {
+		all = append(all,
+			problem{"flashattn", map[string]string{"head-dim": "64"}}, problem{"flashattn", map[string]string{"head-dim": "256"}},
+			problem{"flashattn", map[string]string{"head-dim": "192", "head-dim-v": "128"}})
 	}
 	for _, w := range all {
 		t.Run(fmt.Sprint(w.family, w.flags), func(t *testing.T) {

@@ -126,6 +126,9 @@ func TestWork(t *testing.T) {
 		Math: target.F16Acc32, FLOPs: 2 * 6 * 4 * 16 * 12, Exp2: 2 * 6 * 12,
 		Bytes: 2*16*(2*2*6*3+2*2*3*5) + 4*2*6*3,
 	}, w)
+	w = problem(t, "flashattn", flags{"batch": "2", "heads": "6", "kv-heads": "3", "seq": "3", "seq-kv": "5", "head-dim": "48", "head-dim-v": "16"}, nil).Work()
+	require.Equal(t, 2.0*6*2*(48+16)*12, w.FLOPs)
+	require.Equal(t, 2.0*2*((48+16)*(6*3+3*5))+4*2*6*3, w.Bytes)
 	w = problem(t, "flashattn", flags{"batch": "1", "heads": "1", "kv-heads": "1", "seq": "5", "seq-kv": "3"}, nil).Work()
 	require.Equal(t, 6.0, w.Exp2) // queries see 0, 0, 1, 2 and 3 keys
 	w = problem(t, "flashattn", flags{"batch": "1", "heads": "1", "kv-heads": "1", "seq": "5", "seq-kv": "3", "causal": "false"}, nil).Work()

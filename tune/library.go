@@ -54,7 +54,7 @@ func LibraryTime(p family.Problem, g *target.GPU) (*Library, error) {
 			times, err = measured.LookupGEMM(g.ID, p.Type, p.M, p.N, p.K)
 		}
 	case *attention.Problem:
-		if p.Causal && p.SeqKV >= p.Seq {
+		if p.Causal && p.SeqKV >= p.Seq && p.HeadDimV == p.HeadDim {
 			times, err = measured.LookupAttention(measured.Prefill, g.ID, p.Type, p.Type, measured.Attention{
 				Batch: p.Batch, NewTokens: p.Seq, PastTokens: p.SeqKV - p.Seq, Heads: p.Heads, KVHeads: p.KVHeads, HeadDim: p.HeadDim,
 			})

@@ -4,14 +4,16 @@
 //
 // for grouped heads, any lengths, masked causally (aligned at the bottom right: query i
 // sees keys j <= i + Sk - Sq) or not at all. Q and O are [batch, query, head, dim], K
-// and V [batch, key, kv head, dim], LSE [batch, head, query] in natural logarithms. A
-// row that sees nothing has O = 0 and LSE = -inf.
+// and V [batch, key, kv head, dim], LSE [batch, head, query] in natural logarithms. Rows of
+// V and O may be shorter than those of Q and K. A row that sees nothing has O = 0 and
+// LSE = -inf.
 package attention
 
 import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 
 	"github.com/kgen-dev/kgen/codegen/target"
@@ -23,7 +25,8 @@ import (
 type Problem struct {
 	Batch, Heads, KVHeads int
 	Seq, SeqKV            int // queries, keys
-	HeadDim               int
+	HeadDim               int // of queries and keys
+	HeadDimV              int // of values and O
 	Causal                bool
 	Type                  string // of Q, K, V and O: f16 or bf16
 
@@ -50,6 +53,7 @@ func Family() *family.Family {
 			family.Size("seq", 4096, "queries of a sequence"),
 			family.Size("seq-kv", 0, "keys of a sequence; as many as queries if not given"),
 			{Name: "head-dim", Doc: "elements of a head's row", Kind: family.Int, Default: "128", Min: 16, Max: 256, Multiple: 16},
+			{Name: "head-dim-v", Doc: "elements of a value's row; as head-dim if not given", Kind: family.Int, Min: 16, Max: 256, Multiple: 16},
 			family.Switch("causal", true, "query i sees keys up to i + seq-kv - seq"),
 			family.OneOf("dtype", "type of Q, K, V and O",
 				family.Option{Name: "bf16", Since: target.CC{Major: 8}}, family.Option{Name: "f16"}),
@@ -66,6 +70,10 @@ func fromFlags(v family.Values) (family.Problem, error) {
 		Causal: v.Bool("causal"), Type: v.Choice("dtype"),
 	}
 	p.SeqKV = p.Seq
+	p.HeadDimV = p.HeadDim
+	if v.Given("head-dim-v") {
+		p.HeadDimV = v.Int("head-dim-v")
+	}
 	if v.Given("seq-kv") {
 		p.SeqKV = v.Int("seq-kv")
 	}
@@ -86,6 +94,10 @@ func awkward(r *rand.Rand) *Problem {
 	}
 	if r.IntN(8) == 0 {
 		p.HeadDim = 128 + 16*r.IntN(9)
+	}
+	p.HeadDimV = p.HeadDim
+	if r.IntN(4) == 0 {
+		p.HeadDimV = 16 * (1 + r.IntN(8))
 	}
 	if r.IntN(2) == 0 {
 		p.Type = "f16"
@@ -109,24 +121,28 @@ func (p *Problem) Settings() family.Settings {
 		{Name: "seq", Value: strconv.Itoa(p.Seq)}, {Name: "seq-kv", Value: strconv.Itoa(p.SeqKV)}, {Name: "head-dim", Value: strconv.Itoa(p.HeadDim)},
 		{Name: "causal", Value: strconv.FormatBool(p.Causal)}, {Name: "dtype", Value: p.Type},
 	}
+	if p.HeadDimV != p.HeadDim {
+		i := slices.IndexFunc(s, func(x family.Setting) bool { return x.Name == "head-dim" })
+		s = slices.Insert(s, i+1, family.Setting{Name: "head-dim-v", Value: strconv.Itoa(p.HeadDimV)})
+	}
 	if p.Pad > 0 {
 		s = append(s, family.Setting{Name: "pad", Value: strconv.Itoa(p.Pad)})
 	}
 	return s
 }
 
-// Work counts 4 D FLOPs and one exponential for each query and key that see each other; Q, K,
+// Work counts two FLOPs an element of a row of Q and of V, and one exponential for each query and key that see each other; Q, K,
 // V, O and LSE once each.
 func (p *Problem) Work() family.Work {
 	seen := p.visible() * float64(p.Batch) * float64(p.Heads)
 	queries := float64(p.Batch) * float64(p.Seq) * float64(p.Heads)
 	keys := float64(p.Batch) * float64(p.SeqKV) * float64(p.KVHeads)
-	d := float64(p.HeadDim)
-	w := family.Work{Math: target.BF16, FLOPs: 4 * d * seen, Exp2: seen}
+	d, dv := float64(p.HeadDim), float64(p.HeadDimV)
+	w := family.Work{Math: target.BF16, FLOPs: 2 * (d + dv) * seen, Exp2: seen}
 	if p.Type == "f16" {
 		w.Math = target.F16Acc32
 	}
-	w.Bytes = 2*d*(2*queries+2*keys) + 4*queries
+	w.Bytes = 2*(d+dv)*(queries+keys) + 4*queries
 	return w
 }
 
@@ -162,24 +178,24 @@ func (p *Problem) scale() float64 { return float64(float32(1 / math.Sqrt(float64
 
 // Args lists Q, K, V, scale, O and LSE.
 func (p *Problem) Args() []family.Arg {
-	o := p.tensor("o", p.Seq, p.Heads)
+	o := p.tensor("o", p.Seq, p.Heads, p.HeadDimV)
 	o.Out = true
 	return []family.Arg{
-		p.tensor("q", p.Seq, p.Heads),
-		p.tensor("k", p.SeqKV, p.KVHeads),
-		p.tensor("v", p.SeqKV, p.KVHeads),
+		p.tensor("q", p.Seq, p.Heads, p.HeadDim),
+		p.tensor("k", p.SeqKV, p.KVHeads, p.HeadDim),
+		p.tensor("v", p.SeqKV, p.KVHeads, p.HeadDimV),
 		{Name: "scale", Elem: ir.F32, Float: p.scale()},
 		o,
 		{Name: "lse", Elem: ir.F32, Out: true, Dims: []int{p.Batch, p.Heads, p.Seq}, Strides: []int{p.Heads * p.Seq, p.Seq, 1}},
 	}
 }
 
-// tensor describes [batch, seq, heads, head dimension].
-func (p *Problem) tensor(name string, seq, heads int) family.Arg {
-	row := p.HeadDim + p.Pad
+// tensor describes [batch, seq, heads, dim].
+func (p *Problem) tensor(name string, seq, heads, dim int) family.Arg {
+	row := dim + p.Pad
 	return family.Arg{
 		Name: name, Elem: p.elem(),
-		Dims:    []int{p.Batch, seq, heads, p.HeadDim},
+		Dims:    []int{p.Batch, seq, heads, dim},
 		Strides: []int{seq * heads * row, heads * row, row, 1},
 	}
 }

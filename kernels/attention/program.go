@@ -17,11 +17,11 @@ func (p *Problem) Program(c space.Config) (*ir.Program, error) {
 	}
 	b := ir.NewKernel("attention")
 	f := &forward{Builder: b, p: p, config: cfg}
-	f.q = f.view("q", "Sq", "H")
-	f.k = f.view("k", "Sk", "KVH")
-	f.v = f.view("v", "Sk", "KVH")
+	f.q = f.view("q", "Sq", "H", p.HeadDim)
+	f.k = f.view("k", "Sk", "KVH", p.HeadDim)
+	f.v = f.view("v", "Sk", "KVH", p.HeadDimV)
 	f.scale = b.Scalar("scale", ir.F32)
-	f.o = f.view("o", "Sq", "H")
+	f.o = f.view("o", "Sq", "H", p.HeadDimV)
 	f.lse = b.View("lse", ir.F32, "B", "H", "Sq")
 	b.AssumeStride(f.lse, 2, 1)
 	f.tile()
@@ -44,10 +44,10 @@ type forward struct {
 	batch, head, rows      *ir.Value // the tile: rows is its number along the queries
 }
 
-// view adds a [batch, seq, heads, head dimension] tensor. Its rows are contiguous, and
+// view adds a [batch, seq, heads, dim] tensor. Its rows are contiguous, and
 // where the padding allows every one starts on 16 bytes.
-func (f *forward) view(name, seq, heads string) *ir.Value {
-	v := f.View(name, f.p.elem(), "B", seq, heads, f.p.HeadDim)
+func (f *forward) view(name, seq, heads string, dim int) *ir.Value {
+	v := f.View(name, f.p.elem(), "B", seq, heads, dim)
 	f.AssumeStride(v, 3, 1)
 	if f.p.Pad%8 == 0 {
 		f.AssumePointer(v, 16)
@@ -78,7 +78,7 @@ func (f *forward) tile() {
 
 // pass builds the body.
 func (f *forward) pass() {
-	d, zero := f.p.HeadDim, f.Int(0)
+	d, dv, zero := f.p.HeadDim, f.p.HeadDimV, f.Int(0)
 	sq, sk := f.Dim(f.q, 1), family.Named("sk", f.Dim(f.k, 1))
 	first := family.Named("first", f.Mul(f.rows, f.Int(f.BM)))
 	last := family.Named("last", f.Add(first, f.Sub(sk, sq))) // key that the first query sees
@@ -93,7 +93,7 @@ func (f *forward) pass() {
 		end = family.Named("end", f.Min(sk, f.Add(last, f.Int(f.BM))))
 	}
 	init := []*ir.Value{
-		f.Zero(ir.TileOf(ir.F32, f.BM, d)),
+		f.Zero(ir.TileOf(ir.F32, f.BM, dv)),
 		f.Full(ir.TileOf(ir.F32, f.BM), math.Inf(-1)),
 		f.Zero(ir.TileOf(ir.F32, f.BM)),
 	}
@@ -105,8 +105,8 @@ func (f *forward) pass() {
 		s := f.Dot(q, f.Transpose(kt), f.Zero(ir.TileOf(ir.F32, f.BM, f.BN)), ir.Exact)
 		s = family.Named("s", f.Select(f.mask(last, n, sk), s, f.f32(math.Inf(-1))))
 		p, newMax, rescale := f.softmax(s, c, max)
-		vt := family.Named("vt", f.Load(f.v, at, ir.TileOf(f.p.elem(), f.BN, d), spans))
-		acc = f.Dot(f.Cast(p, f.p.elem()), vt, f.Mul(acc, f.Cols(rescale, d)), ir.Exact)
+		vt := family.Named("vt", f.Load(f.v, at, ir.TileOf(f.p.elem(), f.BN, dv), spans))
+		acc = f.Dot(f.Cast(p, f.p.elem()), vt, f.Mul(acc, f.Cols(rescale, dv)), ir.Exact)
 		return []*ir.Value{acc, newMax, f.Fma(sum, rescale, f.Reduce(ir.Add, p, 1))}
 	})
 	f.finish(out[0], out[1], out[2], first)
@@ -141,7 +141,7 @@ func (f *forward) softmax(s, c, old *ir.Value) (p, max, rescale *ir.Value) {
 func (f *forward) finish(acc, max, sum, first *ir.Value) {
 	none := f.Cmp(ir.EQ, sum, f.f32(0))
 	inverse := f.Unary(ir.OpRcp, f.Select(none, f.f32(1), sum))
-	o := f.Cast(f.Mul(acc, f.Cols(inverse, f.p.HeadDim)), f.p.elem())
+	o := f.Cast(f.Mul(acc, f.Cols(inverse, f.p.HeadDimV)), f.p.elem())
 	f.Store(f.o, []*ir.Value{f.batch, first, f.head, f.Int(0)}, o, ir.Access{Dims: []int{1, 3}})
 	ln := f.Mul(f.Unary(ir.OpLog2, sum), f.f32(math.Ln2))
 	lse := f.Select(none, f.f32(math.Inf(-1)), f.Fma(max, f.scale, ln))

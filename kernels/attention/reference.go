@@ -63,10 +63,9 @@ type Row struct {
 	acc, squares  []float64
 }
 
-// NewRow begins a row. The query's length is a multiple of 4, and that of its values too.
-func NewRow(query []float64, scale float64) Row {
-	n := len(query)
-	return Row{query: query, norm: Norm(query), scale: scale, max: math.Inf(-1), acc: make([]float64, n), squares: make([]float64, n)}
+// NewRow begins a row of so many values. The query's length is a multiple of 4.
+func NewRow(query []float64, values int, scale float64) Row {
+	return Row{query: query, norm: Norm(query), scale: scale, max: math.Inf(-1), acc: make([]float64, values), squares: make([]float64, values)}
 }
 
 // See takes in a key, whose length the caller knows, and its value.
@@ -109,9 +108,9 @@ func (p *Problem) rows(d family.Data, b, h, lo, hi int) []Row {
 	for i := range rows {
 		query := make([]float64, p.HeadDim)
 		q.Row(query, q.Offset(b, lo+i, h, 0))
-		rows[i] = NewRow(query, p.scale())
+		rows[i] = NewRow(query, p.HeadDimV, p.scale())
 	}
-	key, value := make([]float64, p.HeadDim), make([]float64, p.HeadDim)
+	key, value := make([]float64, p.HeadDim), make([]float64, p.HeadDimV)
 	for j := range p.sees(hi - 1) {
 		k.Row(key, k.Offset(b, j, kvHead, 0))
 		v.Row(value, v.Offset(b, j, kvHead, 0))
@@ -179,7 +178,7 @@ func (p *Problem) Parts(c space.Config, r *rand.Rand, n int) ([]family.Part, err
 		parts = append(parts, family.Part{
 			Tiles: [][][]int{{at}},
 			Regions: []family.Region{
-				{Out: "o", Lo: []int{b, lo, h, 0}, Hi: []int{b + 1, hi, h + 1, p.HeadDim}},
+				{Out: "o", Lo: []int{b, lo, h, 0}, Hi: []int{b + 1, hi, h + 1, p.HeadDimV}},
 				{Out: "lse", Lo: []int{b, h, lo}, Hi: []int{b + 1, h + 1, hi}},
 			},
 		})

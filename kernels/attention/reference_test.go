@@ -24,7 +24,7 @@ func blocked(p *Problem, d family.Data, b, h, i, step, skip, dropped int) (o []f
 	kvHead := h / (p.Heads / p.KVHeads)
 	c := float32(p.scale() * math.Log2E)
 	top, sum := float32(math.Inf(-1)), float32(0)
-	o = make([]float32, p.HeadDim)
+	o = make([]float32, p.HeadDimV)
 	for n := 0; n < p.sees(i); n += step {
 		scores := map[int]float32{}
 		old := top
@@ -80,7 +80,7 @@ func round(p *Problem, x float64) float64 {
 // near reports whether O and LSE of a row are within their tolerances.
 func near(t *testing.T, p *Problem, d family.Data, b, h, i int, o []float32, lse float32) (okO, okLSE bool) {
 	t.Helper()
-	e, err := p.Expect(d, family.Region{Out: "o", Lo: []int{b, i, h, 0}, Hi: []int{b + 1, i + 1, h + 1, p.HeadDim}})
+	e, err := p.Expect(d, family.Region{Out: "o", Lo: []int{b, i, h, 0}, Hi: []int{b + 1, i + 1, h + 1, p.HeadDimV}})
 	require.NoError(t, err)
 	okO = true
 	for x := range o {
@@ -96,7 +96,7 @@ func near(t *testing.T, p *Problem, d family.Data, b, h, i int, o []float32, lse
 func TestToleranceHoldsAndCatchesDroppedKeys(t *testing.T) {
 	for _, typ := range []string{"f16", "bf16"} {
 		for _, keys := range []int{1, 70, 1000, 4096} {
-			p := &Problem{Batch: 1, Heads: 2, KVHeads: 1, Seq: 300, SeqKV: keys, HeadDim: 64, Causal: false, Type: typ}
+			p := &Problem{Batch: 1, Heads: 2, KVHeads: 1, Seq: 300, SeqKV: keys, HeadDim: 64, HeadDimV: 64, Causal: false, Type: typ}
 			d := data(t, p)
 			i, h := 123, 1
 			o, lse := blocked(p, d, 0, h, i, 64, 0, 0)
@@ -118,8 +118,8 @@ func TestToleranceHoldsAndCatchesDroppedKeys(t *testing.T) {
 // where there are fewer keys than queries.
 func TestCausalRows(t *testing.T) {
 	for _, p := range []*Problem{
-		{Batch: 2, Heads: 2, KVHeads: 2, Seq: 7, SeqKV: 4, HeadDim: 16, Causal: true, Type: "f16"},
-		{Batch: 2, Heads: 4, KVHeads: 2, Seq: 4, SeqKV: 7, HeadDim: 16, Causal: true, Type: "bf16", Pad: 3},
+		{Batch: 2, Heads: 2, KVHeads: 2, Seq: 7, SeqKV: 4, HeadDim: 16, HeadDimV: 16, Causal: true, Type: "f16"},
+		{Batch: 2, Heads: 4, KVHeads: 2, Seq: 4, SeqKV: 7, HeadDim: 16, HeadDimV: 32, Causal: true, Type: "bf16", Pad: 3},
 	} {
 		d := data(t, p)
 		for b := range p.Batch {
@@ -133,7 +133,7 @@ func TestCausalRows(t *testing.T) {
 						e, err := p.Expect(d, family.Region{Out: "lse", Lo: []int{b, h, i}, Hi: []int{b + 1, h + 1, i + 1}})
 						require.NoError(t, err)
 						require.Equal(t, math.Inf(-1), e.Want[0])
-						require.Equal(t, make([]float32, p.HeadDim), o)
+						require.Equal(t, make([]float32, p.HeadDimV), o)
 					}
 				}
 			}
@@ -169,7 +169,7 @@ func TestRegionsAgree(t *testing.T) {
 }
 
 func BenchmarkExpectTile(b *testing.B) {
-	p := &Problem{Batch: 1, Heads: 4, KVHeads: 1, Seq: 4096, SeqKV: 4096, HeadDim: 128, Causal: true, Type: "bf16"}
+	p := &Problem{Batch: 1, Heads: 4, KVHeads: 1, Seq: 4096, SeqKV: 4096, HeadDim: 128, HeadDimV: 128, Causal: true, Type: "bf16"}
 	d := data(b, p)
 	for b.Loop() {
 		if _, err := p.Expect(d, family.Region{Out: "o", Lo: []int{0, 3968, 3, 0}, Hi: []int{1, 4096, 4, 128}}); err != nil {

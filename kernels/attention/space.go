@@ -21,7 +21,7 @@ func (p *Problem) space() *space.Space {
 	return &space.Space{
 		Params: []space.Param{
 			{Name: "BM", Values: []int{64, 128, 256}, Also: []int{16, 32, 192}, Doc: "queries of a tile"},
-			{Name: "BN", Values: []int{16, 32, 48, 64, 80, 96, 112, 128}, Also: []int{144, 160, 176, 192, 224, 256}, Doc: "keys of a step"},
+			{Name: "BN", Values: []int{16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192}, Also: []int{224, 256}, Doc: "keys of a step"},
 			{Name: "warps", Values: []int{4, 8}, Also: []int{1, 2}, Doc: "warps of a block"},
 			{Name: "stages", Values: []int{1, 2, 3, 4}, Doc: "steps of keys and values in flight"},
 			{Name: "order", Values: []int{headByHead, rowByRow}, Doc: "which tiles start first: 0 all of a head, then the next; 1 the longest rows of every head"},
@@ -29,15 +29,17 @@ func (p *Problem) space() *space.Space {
 			{Name: "overlap", Values: []int{0, 1}, Doc: "1: the scores of the next step are multiplied under the softmax of this one"},
 		},
 		Constraints: []space.Constraint{
-			{Name: "shared", Expr: "2*D*(BM + stages*2*BN) <= shared", Doc: "queries and the stages of keys and values fit a block's shared memory"},
+			{Name: "shared", Expr: "2*(D*BM + stages*BN*(D + DV)) <= shared", Doc: "queries and the stages of keys and values fit a block's shared memory"},
 			{Name: "warp rows", Expr: "BM % (16*warps) == 0", Doc: "a warp has whole rows, 16 at a time"},
-			{Name: "registers", Expr: "BM*(D + BN) <= 224*32*warps", Doc: "output and scores take 224 registers a thread at most"},
+			{Name: "registers", Expr: "BM*(DV + BN) <= 224*32*warps", Doc: "output and scores take 224 registers a thread at most"},
 			{Name: "oversize", Expr: "(BM < 2*Sq || BM <= 64) && (BN < 2*Sk || BN <= 32)", Doc: "no tile twice the problem"},
 			{Name: "depth", Expr: "stages <= max(2, ceildiv(Sk, BN))", Doc: "no more stages than steps"},
 			{Name: "pipeline", Expr: "sm >= 80 || stages <= 2", Doc: "before 8.0 a stage is prefetched through registers"},
 			{Name: "raster", Expr: "order == 0 || causal == 1", Doc: "without a mask all rows are as long"},
 			{Name: "portable", Expr: "portable == 0 || sm == 90", Doc: "portable only where there is another way"},
+			{Name: "wide", Expr: "BN <= 128 || sm == 90 && portable == 0 || BM*(DV + BN) <= 160*32*warps", Doc: "more than 128 keys where warpgroups multiply, or registers are left"},
 			{Name: "overlap", Expr: "overlap == 0 || sm == 90 && portable == 0 && stages >= 2 && BM == 16*warps", Doc: "products overlap where warpgroups multiply and others copy"},
+			{Name: "overlap registers", Expr: "overlap == 0 || BM*(2*DV + 3*BN) <= 360*32*warps", Doc: "output, scores and the weights before them take 180 registers a thread at most"},
 			{Name: "grid", Expr: "ceildiv(Sq, BM)*H*B <= 2147483647", Doc: "blocks of one launch"},
 		},
 	}
@@ -53,6 +55,7 @@ const (
 func (p *Problem) Space(gpu *target.GPU) (*space.Bound, error) {
 	env := family.Env(gpu)
 	env["B"], env["H"], env["D"] = int64(p.Batch), int64(p.Heads), int64(p.HeadDim)
+	env["DV"] = int64(p.HeadDimV)
 	env["Sq"], env["Sk"] = int64(p.Seq), int64(p.SeqKV)
 	env["causal"] = 0
 	if p.Causal {
@@ -79,11 +82,12 @@ var preferred = []config{
 // FlashAttention-3's choices, with two warpgroups of 64 queries each, as long as the
 // registers of every head dimension hold it.
 var preferred90 = []config{
-	{BM: 128, BN: 128, warps: 8, stages: 2},
-	{BM: 128, BN: 80, warps: 8, stages: 2},
-	{BM: 64, BN: 128, warps: 4, stages: 2},
-	{BM: 64, BN: 80, warps: 4, stages: 2},
-	{BM: 64, BN: 64, warps: 4, stages: 2},
+	{BM: 128, BN: 128, warps: 8, stages: 2, overlap: 1},
+	{BM: 128, BN: 96, warps: 8, stages: 2, overlap: 1},
+	{BM: 128, BN: 64, warps: 8, stages: 2, overlap: 1},
+	{BM: 64, BN: 128, warps: 4, stages: 2, overlap: 1},
+	{BM: 64, BN: 96, warps: 4, stages: 2, overlap: 1},
+	{BM: 64, BN: 64, warps: 4, stages: 2, overlap: 1},
 	{BM: 64, BN: 32, warps: 4, stages: 2},
 	{BM: 64, BN: 16, warps: 4, stages: 1},
 }
@@ -117,7 +121,7 @@ func (p *Problem) Default(gpu *target.GPU) (space.Config, error) {
 	if last.Len() > 0 {
 		return last, nil
 	}
-	return space.Config{}, fmt.Errorf("attention with head dimension %d on %s: no configuration: %s", p.HeadDim, gpu.Name, b.Count())
+	return space.Config{}, fmt.Errorf("attention with head dimensions %d and %d on %s: no configuration: %s", p.HeadDim, p.HeadDimV, gpu.Name, b.Count())
 }
 
 func (c config) encode() space.Config {

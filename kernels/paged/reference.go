@@ -38,7 +38,7 @@ func (p *Problem) Expect(d family.Data, r family.Region) (family.Expected, error
 func (p *Problem) row(d family.Data, pages []int32, b, t, h, g int) attention.Row {
 	q, key, value := make([]float64, p.HeadDim), make([]float64, p.HeadDim), make([]float64, p.HeadDim)
 	d["q"].Row(q, d["q"].Offset(b, t, h, g, 0))
-	x := attention.NewRow(q, p.scale())
+	x := attention.NewRow(q, len(q), p.scale())
 	lo, hi := p.sees(p.length(b), t)
 	for i := lo; i < hi; i++ {
 		at := p.at(int(pages[i/p.Page]), i%p.Page, h, 0)
