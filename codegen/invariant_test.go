@@ -89,20 +89,22 @@ func TestLengthsThatAreNone(t *testing.T) {
 	}
 }
 
-// TestPagesAreLookedUpOnceARow holds that of the lanes that copy a row of the cache one
-// reads the block table and tells the others.
-func TestPagesAreLookedUpOnceARow(t *testing.T) {
+// TestPagesAreLookedUpOnce holds that a step looks an entry of the block table up once for
+// all tokens of the page; where these are few, one lane does and tells the others.
+func TestPagesAreLookedUpOnce(t *testing.T) {
 	f, err := kernels.Family("paged")
 	require.NoError(t, err)
 	gpu, err := target.Lookup("a100")
 	require.NoError(t, err)
-	p, err := f.Problem(map[string]string{"batch": "1", "context": "512", "heads": "8", "kv-heads": "2"}, gpu)
-	require.NoError(t, err)
-	s := sampleOf(t, f, p, space.Of("BM", 16, "BN", 64, "chunk", 0, "warps", 1, "stages", 2), gpu)
-	n := s.counters(t)
-	const blocks, steps, lookups = 2, 512 / 64, 64 / 32 // of keys, and as many of values
-	require.LessOrEqual(t, n.Global.Loads.Requests, int64(blocks*(steps*2*lookups+2)))
-	require.GreaterOrEqual(t, n.Global.Copies.Requests, int64(blocks*steps*2*64/2)) // of 16 lanes a row
+	const blocks, steps = 2, 512 / 64
+	for page, lookups := range map[string]int{"1": 64 / 32, "4": 1, "16": 64 / 16, "64": 1, "256": 1} { // of a warp
+		p, err := f.Problem(map[string]string{"batch": "1", "context": "512", "heads": "8", "kv-heads": "2", "page": page}, gpu)
+		require.NoError(t, err)
+		s := sampleOf(t, f, p, space.Of("BM", 16, "BN", 64, "chunk", 0, "warps", 1, "stages", 2), gpu)
+		n := s.counters(t)
+		require.LessOrEqual(t, n.Global.Loads.Requests, int64(blocks*(steps*2*lookups+2)), "page %s", page)
+		require.GreaterOrEqual(t, n.Global.Copies.Requests, int64(blocks*steps*2*64/2)) // keys and values, 16 lanes a row
+	}
 }
 
 // copyPages gives the first sequence the queries, keys and values of another batch's.

@@ -506,19 +506,35 @@ func (c *chooser) operands(o *ir.Op, a access, l *layout.Layout) {
 	}
 }
 
-// fewCopies is how many lanes may look up the same row number rather than be told.
-const fewCopies = 2
+// fewCopies is how many lanes may look up the same row number rather than be told, and
+// fewLookups how many row numbers all of them may.
+const (
+	fewCopies  = 2
+	fewLookups = 4
+)
 
 // rowNumbers asks for row numbers in a layout. Where many lanes want the same ones and
-// they are loaded, each is loaded by one lane, which hands it to the others.
+// they are loaded, each is loaded by one lane, which hands it to the others. They may be
+// repeated: a row number of several rows is loaded once.
 func (c *chooser) rowNumbers(v *ir.Value, rows *layout.Layout) *ir.Value {
-	k := c.known[v]
-	if k != nil && k.lazy && len(k.forms) == 0 && k.def.Code == ir.OpLoad && 1<<bits.OnesCount(uint(rows.FreeLanes())) > fewCopies {
-		if s := rows.Spread(); layout.Convert(s, rows).Kind == layout.Shuffles {
+	k, l := c.known[v], rows
+	for k != nil && k.lazy && len(k.forms) == 0 && repeats(k.def) {
+		l = c.operandLayout(k.def, 0, l)
+		k = c.known[k.def.Args[0]]
+	}
+	if k != nil && k.lazy && len(k.forms) == 0 && k.def.Code == ir.OpLoad &&
+		1<<bits.OnesCount(uint(l.FreeLanes())) > fewCopies && l.Registers() > fewLookups {
+		if s := l.Spread(); layout.Convert(s, l).Kind == layout.Shuffles {
 			c.make(k, s)
 		}
 	}
 	return c.want(v, rows)
+}
+
+// repeats tells whether an operation's result is the elements of its operand, each once
+// or several times.
+func repeats(o *ir.Op) bool {
+	return o.Code == ir.OpReshape || o.Code == ir.OpBroadcast || o.Code == ir.OpExpand
 }
 
 // atomic spreads the elements so that every one is held once.

@@ -92,7 +92,12 @@ func (l *lowering) reshape(o *ir.Op) {
 // shuffles, selects.
 func (l *lowering) exchange(x *layout.Exchange, src []*simt.Value, to *layout.Layout) []*simt.Value {
 	b := l.b
-	lane := l.index(append(slices.Clone(x.Lane[:]), x.Warp...), true)
+	source := func(lane int) (*simt.Value, int) {
+		return b.Xor(l.index(append(slices.Clone(x.Lane[:]), x.Warp...), true), b.Const32(lane)), 32
+	}
+	if width, ok := x.Width(); ok { // the instruction adds a constant to the group's first lane
+		source = func(lane int) (*simt.Value, int) { return b.Const32(lane), width }
+	}
 	out := make([]*simt.Value, 0, to.Registers())
 	for _, c := range x.Copies {
 		regs := l.selectStages(x.Pre, slices.Clone(src[c*x.SourceRegisters:][:x.SourceRegisters]))
@@ -100,7 +105,8 @@ func (l *lowering) exchange(x *layout.Exchange, src []*simt.Value, to *layout.La
 		for i, r := range x.Rounds {
 			v := regs[r.From]
 			if !x.Identity() || r.Lane != 0 {
-				v = b.Shfl(simt.Idx, v, b.Xor(lane, b.Const32(r.Lane)), 32)
+				lane, width := source(r.Lane)
+				v = b.Shfl(simt.Idx, v, lane, width)
 			}
 			rounds[i] = v
 		}

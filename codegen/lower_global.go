@@ -23,7 +23,7 @@ type globalAccess struct {
 	gate   *simt.Value // false where an index that no axis spans is outside; nil for true
 	idle   *simt.Value
 	rowAt  [][]*simt.Value // for a gather: by dimension, the row number of each register; nil for scalars
-	limit  *simt.Value
+	limit  *simt.Value     // rows left from the thread's own first one on; nil without a limit
 }
 
 // edge is an axis along which elements may lie outside: inside is where the
@@ -44,7 +44,7 @@ func (l *lowering) accessFor(o *ir.Op, lay *layout.Layout, mostBytes int) *globa
 		g.vector = min(l.f.vector(g.access, mostBytes), lay.Contiguous(g.contig))
 	}
 	if limit := o.Operand("limit"); limit != nil {
-		g.limit = l.scalar(limit)
+		g.limit = l.b.Sub(l.b.Max(l.scalar(limit), l.b.Const32(0)), l.index(lay.ThreadBases(0), true))
 	}
 	g.gather()
 	g.address()
@@ -200,7 +200,7 @@ func (g *globalAccess) guard(r int) *simt.Value {
 		}
 	}
 	if g.limit != nil {
-		p = g.both(p, b.Cmp(simt.LT, g.coordinate(g.l, r, 0), g.limit))
+		p = g.both(p, b.Cmp(simt.GT, g.limit, b.Const32(c.At(0))))
 	}
 	return p
 }

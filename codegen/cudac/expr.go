@@ -186,8 +186,12 @@ func (p *printer) operation(in *simt.Instr) (e expression, ok bool) {
 		return p.signedBinary(in)
 	case simt.OpMad:
 		return expression{p.unsigned(a[0], precMul) + " * " + p.unsigned(a[1], precMul+1) + " + " + p.unsigned(a[2], precAdd+1), precAdd}, true
-	case simt.OpMulWide, simt.OpMulWideU, simt.OpMadWide, simt.OpMadWideU:
+	case simt.OpMulWide, simt.OpMulWideU, simt.OpMadWideU:
 		return p.wide(in), true
+	case simt.OpMadWide:
+		// NVRTC moves the widening of what a loop doesn't change out of the loop, and
+		// then multiplies 64 bits by 64.
+		return p.wide(in), p.loops == 0 || a[0].IsConst() || a[1].IsConst()
 	case simt.OpNeg:
 		return expression{"-" + p.unsigned(a[0], precUnary+1), precUnary}, a[0].Type != simt.I16 && (a[0].Type.IsInt() || isF(in.Type))
 	case simt.OpNot:

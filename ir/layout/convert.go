@@ -76,6 +76,26 @@ type Round struct {
 	Lane int
 }
 
+// Width is how many lanes read among themselves, all of them the same one: the lane whose
+// number is a round's Lane, of their own group of that many. ok is false where lanes of a
+// group read different ones.
+func (x *Exchange) Width() (width int, ok bool) {
+	if slices.ContainsFunc(x.Warp, func(w int) bool { return w != 0 }) {
+		return 0, false
+	}
+	bits := 0
+	for bits < LaneBits && x.Lane[bits] == 0 {
+		bits++
+	}
+	for i := bits; i < LaneBits; i++ {
+		if x.Lane[i] != 1<<i {
+			return 0, false
+		}
+	}
+	width = 1 << bits
+	return width, !slices.ContainsFunc(x.Rounds, func(r Round) bool { return r.Lane >= width })
+}
+
 // Identity reports whether every thread reads its own registers, so that no
 // shuffle is emitted for a round whose Lane is zero.
 func (x *Exchange) Identity() bool {

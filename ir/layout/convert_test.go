@@ -228,3 +228,36 @@ func TestSpread(t *testing.T) {
 		}
 	})
 }
+
+// TestWidth: lanes that read one and the same lane of their group do so by its number.
+func TestWidth(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		shape := drawShape(t, rapid.IntRange(1, 2).Draw(t, "rank"), 6)
+		l := drawLayout(t, shape, rapid.IntRange(0, 2).Draw(t, "warps"), "layout")
+		plan := Convert(l.Spread(), l)
+		if plan.Kind != Shuffles {
+			return
+		}
+		x := plan.Exchange
+		width, ok := x.Width()
+		if !ok {
+			return
+		}
+		for lane := range 1 << LaneBits {
+			source := 0
+			for i := range LaneBits {
+				if lane>>i&1 == 1 {
+					source ^= x.Lane[i]
+				}
+			}
+			for _, r := range x.Rounds {
+				require.Equal(t, lane/width*width+r.Lane, source^r.Lane)
+			}
+		}
+	})
+	l, err := New([]int{64}, [][]int{{2}, {4}, {8}, {16}, {32}}, [][]int{{0}, {0}, {0}, {0}, {1}}, nil, nil)
+	require.NoError(t, err)
+	width, ok := Convert(l.Spread(), l).Exchange.Width()
+	require.True(t, ok)
+	require.Equal(t, 16, width)
+}

@@ -43,9 +43,21 @@ func (p *pool) place(b *ir.Builder, table, batch, token, head *ir.Value, n int, 
 	shift := bits.TrailingZeros(uint(p.Page))
 	page := b.Load(table, []*ir.Value{batch, b.Ushr(token, b.Int(shift))}, ir.TileOf(ir.I32, n), access)
 	slot := b.And(token, b.Int(p.Page-1))
-	at := []*ir.Value{page, slot, head, b.Int(0)}
+	return p.order(page, slot, head, b.Int(0))
+}
+
+// order puts the parts of a place in the cache's order.
+func (p *pool) order(page, slot, head, j *ir.Value) []*ir.Value {
 	if p.Layout == "hnd" {
-		at[1], at[2] = at[2], at[1]
+		return []*ir.Value{page, head, slot, j}
 	}
-	return at
+	return []*ir.Value{page, slot, head, j}
+}
+
+// slotDim is the cache's dimension of slots.
+func (p *pool) slotDim() int {
+	if p.Layout == "hnd" {
+		return 2
+	}
+	return 1
 }

@@ -170,16 +170,15 @@ func (k *kernel) pass() (acc, top, sum *ir.Value) {
 	out := k.For(lo, hi, k.Int(k.BN), init, ir.Loop{Stages: k.stages}, func(i *ir.Value, carried []*ir.Value) []*ir.Value {
 		family.Named("i", i)
 		acc, top, sum := family.Named("acc", carried[0]), family.Named("max", carried[1]), family.Named("sum", carried[2])
-		at, left := k.locate(i)
-		tile := ir.TileOf(k.p.elem(), k.BN, d)
-		kt := family.Named("kt", k.Load(k.k, at, tile, left))
+		step := k.locate(i)
+		kt := family.Named("kt", step.load(k.k))
 		s := k.Dot(q, k.Transpose(kt), k.Zero(ir.TileOf(ir.F32, k.BM, k.BN)), ir.Exact)
 		s = family.Named("s", k.Select(k.seen(own, i), s, k.f32(math.Inf(-1))))
 		newTop := family.Named("new_max", k.Max(top, k.Reduce(ir.Max, s, 1)))
 		safe := k.safe(newTop)
 		p := family.Named("p", k.Fast(ir.OpExp2, k.Fma(s, c, k.Cols(k.Neg(k.Mul(safe, c)), k.BN))))
 		rescale := k.Fast(ir.OpExp2, k.Mul(k.Sub(top, safe), c))
-		vt := family.Named("vt", k.Load(k.v, at, tile, left))
+		vt := family.Named("vt", step.load(k.v))
 		acc = k.Dot(k.Cast(p, k.p.elem()), vt, k.Mul(acc, k.Cols(rescale, d)), ir.Exact)
 		return []*ir.Value{acc, newTop, k.Fma(sum, rescale, k.Reduce(ir.Add, p, 1))}
 	})
@@ -202,14 +201,6 @@ func (k *kernel) keys(before, tokens *ir.Value) (lo, hi *ir.Value) {
 		lo, hi = k.Max(lo, start), k.Min(hi, k.Add(start, k.Int(k.chunk)))
 	}
 	return family.Named("lo", lo), family.Named("hi", hi)
-}
-
-// locate finds a step's tokens in the cache, once for keys and values. Those past the
-// length, and their table entries, are not to be read.
-func (k *kernel) locate(i *ir.Value) ([]*ir.Value, ir.Access) {
-	left := ir.Access{Limit: k.Sub(k.n, i)}
-	token := k.Add(k.Iota(0, k.BN), i)
-	return k.p.place(k.Builder, k.table, k.batch, token, k.head, k.BN, left), left
 }
 
 // seen is which keys of a step each row sees.
