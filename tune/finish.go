@@ -34,7 +34,7 @@ func (s *session) finish(ctx context.Context, found, top []finding) (*Result, er
 	}
 	if lib != nil {
 		r.Library = lib
-		if lib.Match == measured.Exact {
+		if lib.Match == measured.Exact && lib.Doubt == "" {
 			r.LibraryUS = &lib.US
 		}
 	}

@@ -14,7 +14,7 @@ import (
 type Library struct {
 	measured.Time
 	Provenance bench.Provenance `json:"provenance"`
-	Others     []measured.Time  `json:"others,omitempty"` // slower ones
+	Others     []measured.Time  `json:"others,omitempty"` // slower ones, and impossible ones
 }
 
 // LibraryPeaks is the best that libraries reach in the measured tables at any shape of a

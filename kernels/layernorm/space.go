@@ -24,7 +24,7 @@ var tiles = space.Space{
 		{Name: "passes", Values: []int{1, 2}, Doc: "times a row is read: once where a tile holds it, else for its moments and again for y"},
 	},
 	Constraints: []space.Constraint{
-		{Name: "registers", Expr: "BM*BN <= 64*32*warps && BM*BN <= registers - 24*32*warps", Doc: "a thread keeps its elements of t, 64 at most, beside 24 other registers"},
+		{Name: "registers", Expr: "BM*BN <= 64*32*warps && BM*BN <= registers - (8 + 16*passes)*32*warps", Doc: "a thread keeps its elements of t, 64 at most, beside 24 other registers, 40 in two passes"},
 		{Name: "threads", Expr: "BM*BN >= 4*32*warps", Doc: "4 elements a thread at least"},
 		{Name: "row", Expr: "passes == 2 || BN >= cols", Doc: "one pass holds whole rows"},
 		{Name: "passes", Expr: "passes == 1 || BN < cols", Doc: "no second pass over what a tile holds"},

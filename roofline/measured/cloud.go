@@ -54,6 +54,24 @@ func (c *Ceilings) Doubt(s *Sample) Doubt {
 	return Cached
 }
 
+// impossible is Impossible if the GPU can't have done the problem in the time, else "".
+func (s *Sample) impossible(gpu string, us float64) (Doubt, error) {
+	g, err := target.Lookup(gpu)
+	if err != nil {
+		return "", err
+	}
+	c, err := CeilingsOf(g, s.Type)
+	if err != nil {
+		return "", err
+	}
+	timed := *s
+	timed.US = us
+	if c.Doubt(&timed) == Impossible {
+		return Impossible, nil
+	}
+	return "", nil
+}
+
 // Peaks are the best rates of an operation over all shapes, as far as they are
 // possible: the roof of a library rather than of the hardware.
 type Peaks struct {

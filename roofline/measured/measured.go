@@ -5,10 +5,11 @@ package measured
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"embed"
 	"fmt"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -65,6 +66,7 @@ type Time struct {
 	Note      string  `json:"note,omitempty"`    // where the row's type is not the one asked for
 	Match     Match   `json:"match"`             // whether the tables have the problem itself
 	Between   string  `json:"between,omitempty"` // the sizes that an interpolated time lies between
+	Doubt     Doubt   `json:"doubt,omitempty"`   // where the GPU can't have been as fast
 }
 
 // Match says how a time was found in the tables.
@@ -87,6 +89,9 @@ func (t Time) String() string {
 	}
 	if t.Note != "" {
 		s += "; " + t.Note
+	}
+	if t.Doubt != "" {
+		s += "; " + string(t.Doubt)
 	}
 	return s + ")"
 }
@@ -117,9 +122,10 @@ func RowType(typ string) (string, bool) {
 }
 
 // LookupGEMM returns the times for C = A * B with M x K and K x N operands of a
-// type ("f16", "bf16", "e4m3"), one of each library, fastest first: that of the
-// shape itself, else between its neighbours in the tables; none if the tables
-// lack the GPU (its id in codegen/target), the type or neighbours.
+// type ("f16", "bf16", "e4m3"), one of each library, the fastest possible first and
+// impossible ones last: that of the shape itself, else between its neighbours in the
+// tables; none if the tables lack the GPU (its id in codegen/target), the type or
+// neighbours.
 func LookupGEMM(gpu, typ string, m, n, k int) ([]Time, error) {
 	row, note, ok := rowType(typ)
 	if !ok || min(m, n, k) < 1 { // the tables hold rows of size 0, which say nothing
@@ -171,10 +177,15 @@ func find(want *Sample, gpu, note string) ([]Time, error) {
 			return nil, err
 		}
 		if found.US > 0 {
+			if found.Doubt, err = want.impossible(gpu, found.US); err != nil {
+				return nil, err
+			}
 			out = append(out, found)
 		}
 	}
-	sort.SliceStable(out, func(i, j int) bool { return out[i].US < out[j].US })
+	slices.SortStableFunc(out, func(x, y Time) int {
+		return cmp.Or(cmp.Compare(x.Doubt, y.Doubt), cmp.Compare(x.US, y.US))
+	})
 	return out, nil
 }
 

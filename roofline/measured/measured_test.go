@@ -62,6 +62,18 @@ func TestDecode(t *testing.T) {
 	require.InDelta(t, 10.752, times[0].US, 0.01)
 }
 
+// A time that no memory is fast enough for is said to be so, and comes last.
+func TestDecodeTooFast(t *testing.T) {
+	times, err := LookupAttention(Decode, a100, "bf16", "bf16", Attention{Batch: 64, NewTokens: 1, PastTokens: 4095, Heads: 32, KVHeads: 8, HeadDim: 128})
+	require.NoError(t, err)
+	require.Len(t, times, 2)
+	require.Empty(t, times[0].Doubt)
+	require.InDelta(t, 681.616, times[0].US, 0.01)
+	require.Equal(t, Impossible, times[1].Doubt) // 3.17 TB/s
+	require.InDelta(t, 338.261, times[1].US, 0.01)
+	require.Contains(t, times[1].String(), "; impossible: ")
+}
+
 // A time between neighbours lies between theirs, and on them is theirs.
 func TestBetween(t *testing.T) {
 	at := func(m, n, k int) Time {
