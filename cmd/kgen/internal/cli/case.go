@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -37,8 +38,8 @@ func (a *app) caseNewCommand() *cobra.Command {
 		Use:   "new FILE.cu|FILE.ptx",
 		Short: "Write a case.json to fill in, from a kernel's parameters",
 		Long: `Write a case.json to fill in, from the parameters of a file's kernel: one argument
-for each, of a form that fits. CUDA C is compiled by NVRTC for the --gpu, and its
-PTX written beside the case. Nothing is overwritten.
+for each, of a form that fits. CUDA C is compiled by NVRTC for the --gpu (h100 if
+none is named), and its PTX written beside the case. Nothing is overwritten.
 
 The form of a case stands in testdata/ptx/foreign/README.md.`,
 		Example: "  kgen case new kernel.ptx\n  kgen case new add.cu --gpu a100 --kernel add -o add.json",
@@ -48,7 +49,7 @@ The form of a case stands in testdata/ptx/foreign/README.md.`,
 		},
 	}
 	c.Flags().StringVar(&kernel, "kernel", "", "`NAME` of the kernel; not needed if it is the only one")
-	c.Flags().StringVar(&gpu, "gpu", "", gpuUsage+"; needed for CUDA C")
+	c.Flags().StringVar(&gpu, "gpu", "", gpuUsage+"; CUDA C is compiled for it (default "+defaultCUDA+")")
 	mustComplete(c, "gpu", completeGPUFlag)
 	c.Flags().StringVarP(&file, "output", "o", "", "`FILE` to write (default case.json beside the kernel's file)")
 	a.jsonFlag(c)
@@ -59,6 +60,9 @@ func (a *app) newCase(ctx context.Context, name, kernel, gpuName, file string) e
 	gpu, err := optionalGPU(gpuName)
 	if err != nil {
 		return err
+	}
+	if _, err := os.Stat(name); err != nil {
+		return usage(err)
 	}
 	if file == "" {
 		file = filepath.Join(filepath.Dir(name), "case.json")

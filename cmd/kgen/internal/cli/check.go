@@ -67,8 +67,8 @@ virtual machine over random data, and compare what they compute with the float64
 reference. The pieces are at the corners of the tile space first, where its
 edges are. Without --set the configuration is the problem's default.
 
-A file of PTX, or of CUDA C by way of NVRTC for the --gpu, is run from flags as
-kgen run runs a case: --arg for each parameter, in their order, is
+A file of PTX, or of CUDA C by way of NVRTC for the --gpu (default h100), is run from
+flags as kgen run runs a case: --arg for each parameter, in their order, is
   i32=1000, f32=0.5, bytes=00ff       a value
   f32[1000]:random, u8[2x64]:zeros    a buffer; iota counts, none was never written
   f16:x.npy, f32[100]:none,want=y.npy a buffer from a file; what it must hold at the end

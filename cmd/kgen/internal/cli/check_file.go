@@ -134,6 +134,10 @@ func parseExtents(text string) (e [3]uint32, err error) {
 	return e, nil
 }
 
+// defaultCUDA is the GPU that CUDA C is compiled for where none is named: the
+// newest that takes what older ones do, wgmma and tensor maps as well.
+const defaultCUDA = "h100"
+
 // readPTX is the PTX of a file, what NVRTC makes of it if it is CUDA C.
 func readPTX(ctx context.Context, name string, gpu *target.GPU) ([]byte, error) {
 	text, err := readSource(name)
@@ -144,7 +148,9 @@ func readPTX(ctx context.Context, name string, gpu *target.GPU) ([]byte, error) 
 		return text, nil
 	}
 	if gpu == nil {
-		return nil, usagef("--gpu is missing: want the one to compile %s for; kgen gpus lists them", name)
+		if gpu, err = lookupGPU(defaultCUDA); err != nil {
+			return nil, err
+		}
 	}
 	compiler, err := nvrtc.Find()
 	if err != nil {
