@@ -21,6 +21,7 @@ func init() {
 type atomOp struct {
 	mem  *memOp
 	f    laneFn // of old value and operands; the new value
+	far  laneFn // the same in global memory, of a generic address
 	cas  bool
 	all  bool // a comparison of all elements together
 	exch bool
@@ -101,6 +102,9 @@ func (d *decoder) atomic(returns bool) {
 		a.c = bind(&ops[2])
 	}
 	a.f = d.atomicFunction(op, t, m.space, noftz)
+	if a.far = a.f; m.space == ptx.SpaceGeneric {
+		a.far = d.atomicFunction(op, t, ptx.SpaceGlobal, noftz)
+	}
 	d.emit(in)
 }
 
@@ -217,6 +221,7 @@ func (w *warp) atomicLane(in *inst, a *atomOp, i int, addr uint64) (changed bool
 		return false
 	}
 	var p []byte
+	f := a.f
 	switch space {
 	case ptx.SpaceShared:
 		off, ok := w.locate(in, i, addr, size, a.mem.reaches())
@@ -233,6 +238,7 @@ func (w *warp) atomicLane(in *inst, a *atomOp, i int, addr uint64) (changed bool
 		if p = w.atomicGlobal(in, i, addr, size); p == nil {
 			return false
 		}
+		f = a.far
 	}
 	same := !a.all || w.comparesEqual(a, i, p)
 	for e := range a.b {
@@ -245,7 +251,7 @@ func (w *warp) atomicLane(in *inst, a *atomOp, i int, addr uint64) (changed bool
 		}
 		v := old
 		if same {
-			v = a.f(old, b, c)
+			v = f(old, b, c)
 		}
 		if v != old {
 			writeElement(q, a.mem.size, v)

@@ -49,10 +49,10 @@ type block struct {
 	mbarriers  map[uint32]*mbarrier // by offset
 	clocks     int                  // numbers given to mbarriers
 	freeClocks []freeClock
-	timedOut   bool        // those who wait for an mbarrier were told that their time is over
-	refused    bool        // a copy was not made, for a fault, that was to tell an mbarrier
-	flight     []*bulkCopy // bulk copies that have not landed, oldest first
-	reducing   int         // of those, reductions in global memory
+	timedOut   map[*inst]bool // waits for mbarriers that were told that their time is over
+	refused    bool           // a copy was not made, for a fault, that was to tell an mbarrier
+	flight     []*bulkCopy    // bulk copies that have not landed, oldest first
+	reducing   int            // of those, reductions in global memory
 	tensor     tensorCore
 	was        stuckState
 	pick       rng

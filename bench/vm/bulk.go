@@ -21,6 +21,7 @@ type bulkOp struct {
 	rows   int       // row coordinates at the end of coords: tile::gather4, tile::scatter4
 	mask   int32     // slot of the multicast mask; -1 is none
 	bytes  int32     // slot of the mask of bytes of each 16 to write; -1 is none
+	ends   [2]int32  // slots of the bytes at either end that are not read, .ignore_oob; -1 is none
 	data   []operand // st.async and red.async: what is written
 	each   int       // bytes of those
 	reduce laneFn
@@ -42,6 +43,7 @@ type bulkCopy struct {
 	bytes   int64
 	swizzle swizzle
 	fill    []byte // an element outside the tensor; nil is zeros
+	ragged  bool   // what lies outside the row is left undefined
 	mask    uint16 // bytes of each 16 to write
 	mbar    uint32 // offset of the mbarrier to tell
 	mark    uint32
@@ -94,7 +96,7 @@ func (d *decoder) bulk() {
 
 // bulkCopy decodes a copy or reduction, plain or of a tensor.
 func (d *decoder) bulkCopy() {
-	op := &bulkOp{mask: -1, bytes: -1}
+	op := &bulkOp{mask: -1, bytes: -1, ends: [2]int32{-1, -1}}
 	if d.has("tensor") {
 		op.tensor = int(d.take("1d", "2d", "3d", "4d", "5d")[0] - '0')
 		switch mode := d.take("tile", "tile::gather4", "tile::scatter4", "im2col", "im2col_no_offs", "im2col::w", "im2col::w::128"); mode {
@@ -135,7 +137,7 @@ func (d *decoder) bulkCopy() {
 // reduction takes the operation of cp.reduce.async.bulk.
 func (d *decoder) reduction(op *bulkOp) {
 	name := d.take("add", "min", "max", "inc", "dec", "and", "or", "xor")
-	d.has("noftz")
+	noftz := d.has("noftz")
 	if op.tensor > 0 {
 		op.reduce = func(a, _, _ uint64) uint64 { return a } // by the map's type, at run time
 		op.typ = ptx.NoType
@@ -143,7 +145,7 @@ func (d *decoder) reduction(op *bulkOp) {
 		return
 	}
 	op.typ = d.typ()
-	op.reduce = d.atomicFunction(name, op.typ, ptx.SpaceGlobal, true)
+	op.reduce = d.atomicFunction(name, op.typ, ptx.SpaceGlobal, noftz)
 }
 
 func (d *decoder) bulkOperands(op *bulkOp, within bool, multicast string, policy, masked bool) {
@@ -171,6 +173,10 @@ func (d *decoder) bulkOperands(op *bulkOp, within bool, multicast string, policy
 		op.global = d.newMem(ptx.SpaceGlobal)
 		d.memory(in, op.global, globalSide)
 		d.source(in, &op.size, take(), ptx.U32, exact)
+		if d.has("ignore_oob") {
+			d.source(in, &op.ends[0], take(), ptx.U32, exact)
+			d.source(in, &op.ends[1], take(), ptx.U32, exact)
+		}
 	}
 	if op.told {
 		op.mbar = d.newMem(ptx.SpaceShared)
@@ -233,52 +239,6 @@ func (d *decoder) tensorOperand(in *inst, op *bulkOp, o *ptx.Operand) {
 	for i := range c {
 		d.source(in, &op.coords[i], &c[i], ptx.S32, exact)
 	}
-}
-
-// asyncStore is st.async and red.async to the cluster's shared memory: a copy
-// of a few bytes out of registers.
-func (d *decoder) asyncStore(reduces bool) {
-	op := &bulkOp{told: true, mask: -1, bytes: -1}
-	d.take("weak", "relaxed")
-	d.scopeOf(scopeCluster)
-	d.has("shared::cluster")
-	if !d.has("mbarrier::complete_tx::bytes") {
-		d.refuse("want .mbarrier::complete_tx::bytes")
-	}
-	name := ""
-	if reduces {
-		name = d.take("inc", "dec", "min", "max", "and", "or", "xor", "add")
-	}
-	n := d.vector()
-	t := d.typ()
-	if reduces {
-		op.typ = t
-		op.reduce = d.atomicFunction(name, t, ptx.SpaceShared, true)
-	}
-	ops := d.operands(3, 3)
-	in := d.new(kindMasked)
-	in.bulk = op
-	op.shared, op.mbar = d.newMem(ptx.SpaceShared), d.newMem(ptx.SpaceShared)
-	op.shared.cluster, op.mbar.cluster = true, true
-	e := elements(&ops[1])
-	if len(e) != n {
-		d.refuse("%d values: want %d", len(e), n)
-	}
-	e, t, _ = d.narrow(e, t)
-	op.each = t.Size()
-	op.shared.size = op.each
-	d.memory(in, op.shared, &ops[0])
-	op.data = make([]operand, len(e))
-	for i := range e {
-		o := d.source(in, &op.data[i].slot, &e[i], t, exact)
-		op.data[i].k, op.data[i].bits = o.k, o.bits
-	}
-	d.memory(in, op.mbar, &ops[2])
-	d.access(op.shared)
-	in.mem = op.shared
-	in.fn[modeFull] = issueBulk
-	in.rule = ruleAsyncCopy
-	d.emit(in)
 }
 
 // issueReduction issues reductions in global memory, which may land at once.
@@ -459,16 +419,25 @@ func (w *warp) plainRows(c *bulkCopy, global uint64) bool {
 	if !w.plainSize(c) {
 		return false
 	}
-	n := uint32(c.bytes)
 	if global%16 != 0 {
 		w.faultAt(bench.MisalignedAddress, c.in, c.lane, &global, "global", "global address %#x: want a multiple of 16", global)
 		return false
 	}
-	if al := w.b.l.dev.mem.find(global); al == nil || global-al.addr+uint64(n) > uint64(al.size) {
-		w.outOfGlobal(c.in, c.lane, global, int(n))
+	r := rowCopy{n: uint32(c.bytes), size: uint32(c.bytes)}
+	if c.op.ends[0] >= 0 {
+		left, right := w.r[c.op.ends[0]][c.lane], w.r[c.op.ends[1]][c.lane]
+		if left > 15 || right > 15 {
+			w.fault(bench.BadDescriptor, c.in, c.lane, "bulk copy that ignores %d and %d bytes at its ends: want 0 to 15", left, right)
+			return false
+		}
+		r.skip, r.n, c.ragged = left, r.n-min(left+right, r.n), true
+	}
+	r.global = global + uint64(r.skip)
+	if al := w.b.l.dev.mem.find(r.global); r.n > 0 && (al == nil || r.global-al.addr+uint64(r.n) > uint64(al.size)) {
+		w.outOfGlobal(c.in, c.lane, r.global, int(r.n))
 		return false
 	}
-	c.rows = []rowCopy{{global: global, n: n, size: n}}
+	c.rows = []rowCopy{r}
 	return true
 }
 

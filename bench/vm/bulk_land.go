@@ -207,6 +207,9 @@ func (b *block) loadRows(c *bulkCopy) {
 			if some {
 				b.loadedUndefined(c, &r, at, i, n)
 			}
+			if c.ragged {
+				b.endsUndefined(c, &r, at)
+			}
 		})
 	}
 }
@@ -226,6 +229,16 @@ func (b *block) loadedUndefined(c *bulkCopy, r *rowCopy, at uint64, i, n int) {
 			from = b.addOrigin(origin{class: bench.UninitialisedGlobalRead, src: c.from, space: ptx.SpaceGlobal, addr: addr, size: 1, warp: c.w.index, lane: c.lane})
 		}
 		b.undef.undefine(at+uint64(k-i), 1, 0xff, from)
+	}
+}
+
+// endsUndefined marks the bytes of a row at an offset that .ignore_oob left out.
+func (b *block) endsUndefined(c *bulkCopy, r *rowCopy, at uint64) {
+	from := b.addOrigin(origin{class: bench.UninitialisedSharedRead, src: c.from, space: ptx.SpaceShared, addr: b.address(at), size: int(r.size), warp: c.w.index, lane: c.lane})
+	for i := range r.size {
+		if i < r.skip || i >= r.skip+r.n {
+			b.undef.undefine(at+uint64(i), 1, 0xff, from)
+		}
 	}
 }
 

@@ -108,7 +108,8 @@ func (b *block) start(order int64) {
 	b.trace = lineTrace{limit: int(maxTrace / l.l2.size)}
 	b.was, b.refused = stuckState{}, false
 	clear(b.mbarriers)
-	b.clocks, b.freeClocks, b.timedOut, b.flight, b.reducing = 0, b.freeClocks[:0], false, nil, 0
+	clear(b.timedOut)
+	b.clocks, b.freeClocks, b.flight, b.reducing = 0, b.freeClocks[:0], nil, 0
 	b.tensor.work, b.tensor.commits = nil, 0
 	b.faults = faultList{most: l.dev.opt.MaxFaults}
 	clear(b.shared)

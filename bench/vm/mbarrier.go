@@ -7,8 +7,6 @@ import (
 	"github.com/kgen-dev/kgen/codegen/ptx"
 )
 
-func init() { decoders["mbarrier"] = (*decoder).mbarrier }
-
 // mbarrier is a barrier object in shared memory. What the machine keeps there
 // is its own affair; programs go through the instructions.
 type mbarrier struct {
@@ -25,122 +23,8 @@ type mbarrier struct {
 	clock     clock // of all that arrived
 	done      clock // of the phases completed
 	completed uint32
-}
 
-// mbarrierOp is what an mbarrier instruction does.
-type mbarrierOp struct {
-	kind   mbarrierKind
-	count  int32 // slot of the count or of the bytes
-	token  int32 // slot of the state token (64 bits), or of the parity
-	parity bool
-	drop   bool
-	expect bool // arrive.expect_tx: count is bytes, one arrival
-	strong order
-	dst    int32 // of 64 bits, or a predicate; -1 is none
-
-	ignored bool // a test whose answer nothing looks at
-}
-
-type mbarrierKind uint8
-
-const (
-	mbarrierInit mbarrierKind = iota
-	mbarrierInval
-	mbarrierArrive
-	mbarrierExpect
-	mbarrierComplete
-	mbarrierTest
-	mbarrierTry
-)
-
-const maxArrivals = 1<<20 - 1
-
-func (d *decoder) mbarrier() {
-	op := &mbarrierOp{dst: -1, strong: release}
-	what := d.take("init", "inval", "arrive", "arrive_drop", "expect_tx", "complete_tx", "test_wait", "try_wait", "pending_count")
-	d.take("layout::v0", "layout::v1") // how the machine keeps an mbarrier is its own affair
-	d.has("phase_type::primary")
-	if what == "pending_count" {
-		d.pendingCount()
-		return
-	}
-	op.expect = (what == "arrive" || what == "arrive_drop") && d.has("expect_tx")
-	d.has("noComplete")
-	op.parity = d.has("parity")
-	switch d.take("release", "acquire", "relaxed") {
-	case "relaxed":
-		op.strong = relaxed
-	}
-	d.scopeOf(scopeCTA)
-	space := d.space()
-	d.scopeOf(scopeCTA)
-	d.has("b64")
-	ops := d.src.Operands
-	in := d.new(kindControl)
-	in.mbar = op
-	in.ctl = mbarrierControl
-	in.mem = d.newMem(space)
-	in.mem.size = 8
-	d.bind(&op.count, d.constant(class32, 1))
-	next := d.taking(&ops)
-	switch what {
-	case "init":
-		op.kind = mbarrierInit
-		d.memory(in, in.mem, next())
-		d.source(in, &op.count, next(), ptx.U32, exact)
-	case "inval":
-		op.kind = mbarrierInval
-		d.memory(in, in.mem, next())
-	case "arrive", "arrive_drop":
-		op.kind, op.drop = mbarrierArrive, what == "arrive_drop"
-		if ops[0].Kind != ptx.OpAddr {
-			d.destination(in, &op.dst, next(), ptx.B64, exact)
-		}
-		d.memory(in, in.mem, next())
-		if len(ops) > 0 {
-			d.source(in, &op.count, next(), ptx.U32, exact)
-		} else if op.expect {
-			d.refuse("want the bytes to expect")
-		}
-	case "expect_tx", "complete_tx":
-		op.kind = mbarrierExpect
-		if what == "complete_tx" {
-			op.kind = mbarrierComplete
-		}
-		d.memory(in, in.mem, next())
-		d.source(in, &op.count, next(), ptx.U32, exact)
-	case "test_wait", "try_wait":
-		op.kind = mbarrierTest
-		if what == "try_wait" {
-			op.kind = mbarrierTry
-		}
-		if op.strong == release {
-			op.strong = acquire
-		}
-		d.predicateDestination(in, &op.dst, next())
-		d.memory(in, in.mem, next())
-		if op.parity {
-			d.source(in, &op.token, next(), ptx.U32, exact)
-		} else {
-			d.source(in, &op.token, next(), ptx.B64, exact)
-		}
-		if len(ops) > 0 { // a hint how long to wait
-			var hint int32
-			d.source(in, &hint, next(), ptx.U32, exact)
-		}
-	default:
-		d.refuse("want an operation such as .arrive")
-	}
-	if len(ops) > 0 {
-		d.refuse("%d operands too many", len(ops))
-	}
-	d.emit(in)
-}
-
-// pendingCount reads the pending arrivals out of a state token.
-func (d *decoder) pendingCount() {
-	d.has("b64")
-	d.pure(func(a, _, _ uint64) uint64 { return a >> 40 & (1<<20 - 1) }, nil, ptx.U32, ptx.B64)
+	layout uint8 // .layout::v0 or v1
 }
 
 // token is the state that arrive returns: the phase's number and the arrivals
@@ -270,6 +154,9 @@ func (w *warp) mbarrierLane(in *inst, op *mbarrierOp, lane int, off uint32) *mba
 	case mbarrierInval:
 		b.invalidate(w, in, lane, off)
 		return nil
+	case mbarrierLayout:
+		w.answer(op.dst, 1<<lane, m.layout == op.layout)
+		return nil
 	case mbarrierExpect:
 		m.bytes += int64(n)
 		return nil
@@ -316,7 +203,7 @@ func (w *warp) mbarrierInit(in *inst, lane int, off uint32, count uint32) {
 			b.dropMbarrier(uint32(o))
 		}
 	}
-	m := &mbarrier{expected: count, pending: count}
+	m := &mbarrier{expected: count, pending: count, layout: in.mbar.layout}
 	b.numberMbarrier(m)
 	if b.mbarriers == nil {
 		b.mbarriers = map[uint32]*mbarrier{}
@@ -395,7 +282,7 @@ func (b *block) settle(m *mbarrier) {
 	m.phase++
 	m.pending = m.expected
 	m.done = m.clock
-	b.timedOut = false
+	clear(b.timedOut)
 	b.idle = 0
 	for _, w := range b.warps {
 		for i := range w.paths {
@@ -454,16 +341,35 @@ func (w *warp) mbarrierWait(in *inst, m uint32, addr *lanes64) {
 		return
 	}
 	w.gaveUp = false
-	if op.dst >= 0 {
-		w.p[op.dst] = w.p[op.dst]&^m | yes&m
+	w.answer(op.dst, yes&m, true)
+	w.answer(op.dst, m&^yes, false)
+	w.answer(op.report, m, false)
+	if op.value >= 0 {
+		for l := m; l != 0; l &= l - 1 {
+			w.r[op.value][firstLane(l)] = 0
+		}
 		if w.u != nil {
-			w.define(w.fr.prog.unified(classPred, op.dst), m)
+			w.define(w.fr.prog.unified(class32, op.value), m)
 		}
 	}
 	w.pc++
 	if yes != m {
 		w.lastPoll, w.polledAt = in, w.executed // a test that failed: let others go on
 		w.stop = stopYield
+	}
+}
+
+// answer gives some lanes of a predicate a value; slot -1 is none.
+func (w *warp) answer(slot int32, lanes uint32, yes bool) {
+	if slot < 0 {
+		return
+	}
+	w.p[slot] &^= lanes
+	if yes {
+		w.p[slot] |= lanes
+	}
+	if w.u != nil {
+		w.define(w.fr.prog.unified(classPred, slot), lanes)
 	}
 }
 
@@ -511,23 +417,33 @@ func (b *block) letPass() bool {
 }
 
 // giveUp answers those who wait for an mbarrier that their time is over; false
-// if nobody waits, or if they were told before and nothing happened since.
+// if nobody waits, or if all were told before where they wait now and no phase
+// was completed since.
 func (b *block) giveUp() bool {
-	if b.timedOut {
-		return false
-	}
-	any := false
+	fresh := false
 	for _, w := range b.warps {
 		for i := range w.paths {
-			if p := &w.paths[i]; p.wait.kind == waitMbarrier {
-				p.wait = wait{}
-				p.gaveUp = true
-				any = true
+			if p := &w.paths[i]; p.wait.kind == waitMbarrier && !b.timedOut[p.wait.in] {
+				fresh = true
 			}
 		}
 	}
-	b.timedOut = any
-	return any
+	if !fresh {
+		return false
+	}
+	if b.timedOut == nil {
+		b.timedOut = map[*inst]bool{}
+	}
+	for _, w := range b.warps {
+		for i := range w.paths {
+			if p := &w.paths[i]; p.wait.kind == waitMbarrier {
+				b.timedOut[p.wait.in] = true
+				p.wait = wait{}
+				p.gaveUp = true
+			}
+		}
+	}
+	return true
 }
 
 // describe says what an mbarrier lacks.
