@@ -504,7 +504,7 @@ func (h *countHandler) Handle(context.Context, slog.Record) error {
 // with what is wrong, once, and are not among the best, also when the store knows them.
 func TestWrongKernelIsLeftOut(t *testing.T) {
 	o, words := testWrong(t, false)
-	o.Top = 6
+	o.Top = 10
 	for range 2 {
 		words.n = 0
 		r := run(t, o)

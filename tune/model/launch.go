@@ -25,6 +25,7 @@ type launch struct {
 	reads   [maxPointers]pointerReads
 	least   float64 // share of any class
 	cycles  float64 // of the busiest class, alone on an SM
+	ends    float64 // of those, before the first product and after the last one
 	prober  *walk
 }
 
@@ -90,6 +91,10 @@ func newLaunch(g *target.GPU, k *simt.Kernel, s *codegen.PlanStep, in Inputs) (*
 	w.clock = newTimeline(g, k)
 	w.run()
 	l.traffic, l.cycles, l.written = w.counts, w.clock.cycles(), float64(bench.SectorBytes*w.counts.Stores.Sectors)
+	if l.ends = w.clock.ends(); l.kernel.roles && l.ends > 0 { // copies that another role waits for
+		l.ends += memoryLatency
+		l.cycles += memoryLatency
+	}
 	lightest := 0
 	for i := range l.classes {
 		c := &l.classes[i]

@@ -21,14 +21,16 @@ import (
 
 // Version changes whenever a prediction may: predictions of other versions are not
 // compared with this one's.
-const Version = "5"
+const Version = "6"
 
 // The model's constants. They were set once against kernel times that NVIDIA measured
 // (FlashAttention-2's forward pass on A100 and H100, matrix products on both), and are
 // the same for all kernels and GPUs.
 const (
 	// sustained is the share of a unit's rate that a long kernel holds. Matrix products
-	// on A100 reach 271 of 312 TFLOP/s over many shapes (ml-engineering, MAMF).
+	// on A100 reach 271 of 312 TFLOP/s over many shapes (ml-engineering, MAMF). On H100
+	// they bring the clock down from 1.83 to about 1.6 GHz (FlashMLA's notes), at which
+	// all else in such a kernel runs too.
 	sustained = 0.87
 
 	// sustainedHBM is the share of the memory's bandwidth that streams reach: the triad
@@ -212,7 +214,11 @@ func (l *launch) predict(g *target.GPU, r Resources, work *roofline.Work) (Step,
 	}
 	us := func(class int32, n int) float64 {
 		alone := max(l.latency(g, int(class)), l.refill(g, &l.classes[class], &units[class]))
-		return units[class].together(float64(n)/sustained, alone, l.kernel.overlap())
+		ends := 0.0
+		if n == 1 { // nobody else multiplies meanwhile
+			ends = l.us(g, l.ends)
+		}
+		return ends + units[class].together(float64(n)/sustained, alone-ends, l.kernel.overlap())
 	}
 	s.US = schedule(g.SMs, resident, blocks, memo(us, len(l.classes), resident))
 	if scale > 1 {
@@ -221,7 +227,7 @@ func (l *launch) predict(g *target.GPU, r Resources, work *roofline.Work) (Step,
 	for j, name := range unitNames {
 		s.Terms = append(s.Terms, Term{string(name), total[j] / sustained / float64(g.SMs)})
 	}
-	s.Terms = append(s.Terms, Term{Latency, l.cycles / g.Clock() * math.Ceil(s.Waves)})
+	s.Terms = append(s.Terms, Term{Latency, l.us(g, l.cycles) * math.Ceil(s.Waves)})
 	even, chain := 0.0, 0.0 // with every place taken
 	for i := range l.classes {
 		places := weight[i] / float64(slots)
@@ -239,7 +245,15 @@ func (l *launch) latency(g *target.GPU, class int) float64 {
 	for i := range l.classes {
 		busiest = max(busiest, l.classes[i].issue)
 	}
-	return l.cycles / g.Clock() * l.classes[class].issue / busiest
+	return l.us(g, l.ends+(l.cycles-l.ends)*l.classes[class].issue/busiest)
+}
+
+// us is how long so many cycles of a block take, at the clock that products leave.
+func (l *launch) us(g *target.GPU, cycles float64) float64 {
+	if l.ends > 0 {
+		cycles /= sustained
+	}
+	return cycles / g.Clock()
 }
 
 // refill is how long a block of a class takes if it does nothing but wait for its ring of

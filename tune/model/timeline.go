@@ -3,6 +3,7 @@ package model
 import (
 	"github.com/kgen-dev/kgen/codegen/simt"
 	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/roofline"
 )
 
 // Latencies in cycles of the SM's clock, from an instruction's start to its result.
@@ -40,6 +41,26 @@ type timeline struct {
 
 	product  float64   // when the wgmma instructions since the last commit are over
 	products []float64 // when each group of them is
+
+	begun     bool
+	head, met float64 // when the first product started and the last one was over
+}
+
+// ends is how long nothing multiplies before the first product and after the last one; 0
+// where there is none.
+func (t *timeline) ends() float64 {
+	if !t.begun {
+		return 0
+	}
+	return t.head + t.cycles() - t.met
+}
+
+// multiplies notes a product.
+func (t *timeline) multiplies(start, done float64) {
+	if !t.begun {
+		t.begun, t.head = true, start
+	}
+	t.met = max(t.met, done+t.extra)
 }
 
 // rates are how many cycles a warp's instruction keeps its sub-partition's units busy.
@@ -47,7 +68,8 @@ type rates struct {
 	pipe [simt.NumPipes]float64
 	mma  [simt.NumMmas]float64
 
-	wgmma [simt.NumWgmmas]float64 // of a piece
+	wgmma     [simt.NumWgmmas]float64 // of a piece
+	wavefront float64                 // of shared memory, of the SM
 }
 
 func ratesOf(g *target.GPU) rates {
@@ -67,6 +89,7 @@ func ratesOf(g *target.GPU) rates {
 	for m := range r.mma {
 		r.mma[m] = mmaCycles(g, simt.Mma(m)) * partitions(g)
 	}
+	r.wavefront = roofline.WavefrontBytes / p.SharedBytes
 	for f := range r.wgmma {
 		r.wgmma[f] = wgmmaCycles(g, simt.Wgmma(f)) * partitions(g)
 	}
@@ -108,6 +131,7 @@ func (t *timeline) instr(in *simt.Instr) {
 		t.held(in, start)
 		return
 	case simt.OpWgmmaFence:
+		t.from = max(t.from, t.last) // a warp issues in order, and no compiler moves products over what comes before them
 		t.held(in, start)
 		return
 	case simt.OpCpAsyncCommit:
@@ -126,6 +150,9 @@ func (t *timeline) instr(in *simt.Instr) {
 	t.last = max(t.last, start)
 	done := start + latency(in, pipe)
 	t.end = max(t.end, done)
+	if pipe == simt.PipeTensor {
+		t.multiplies(start, done)
+	}
 	if in.Op == simt.OpCpAsync {
 		t.open = max(t.open, done)
 	}
@@ -158,8 +185,7 @@ func (t *timeline) busy(in *simt.Instr, pipe simt.Pipe) float64 {
 	case in.Op == simt.OpMma:
 		return t.rates.mma[in.Mma]
 	case in.Op == simt.OpWgmma:
-		s := in.Wgmma()
-		return t.rates.wgmma[s.Form] * float64(s.N/simt.WgmmaN)
+		return t.rates.product(in)
 	case in.Op == simt.OpBitcast:
 		return 0
 	case pipe == simt.PipeLSU && in.Waves > 0:
@@ -168,6 +194,15 @@ func (t *timeline) busy(in *simt.Instr, pipe simt.Pipe) float64 {
 		return t.rates.pipe[simt.PipeMUFU]
 	}
 	return t.rates.pipe[pipe]
+}
+
+// product is how long a wgmma instruction keeps a sub-partition's tensor core: its
+// arithmetic, or for few columns the reading of its operands, which the four warps do
+// together.
+func (r *rates) product(in *simt.Instr) float64 {
+	s := in.Wgmma()
+	warps := float64(simt.WgmmaThreads / warpSize)
+	return max(r.wgmma[s.Form]*float64(s.N/simt.WgmmaN), warps*float64(in.OperandWaves())*r.wavefront)
 }
 
 func latency(in *simt.Instr, pipe simt.Pipe) float64 {

@@ -1,0 +1,126 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kgen-dev/kgen/codegen/simt"
+	"github.com/kgen-dev/kgen/kernels/family"
+)
+
+// A product of few columns takes as long as reading its operands: with A and B in shared
+// memory, which gives 128 bytes a cycle, 64 columns are what the tensor cores can just
+// be fed with; with A in registers any number is.
+func TestNarrowProductsStarve(t *testing.T) {
+	gpu := lookup(t, "h100")
+	r := ratesOf(gpu)
+	cycles := func(n int, shared bool) float64 {
+		b := simt.NewBuilder(simt.NewKernel("k", 128))
+		a := []*simt.Value{b.Pack(b.Const32(0), b.Const32(0), simt.I64)}
+		desc := a[0]
+		if !shared {
+			x := b.Bitcast(b.Const32(0), simt.BF16x2)
+			a = []*simt.Value{x, x, x, x}
+		}
+		d := b.Wgmma(simt.WgmmaShape{Form: simt.WgmmaBF16, N: n}, a, desc, nil)
+		return r.product(d[0].Def)
+	}
+	const tensor = 1980.0 / 1830 / 2 // cycles of the SM's clock for a column
+	for _, n := range []int{64, 128, 176, 256} {
+		require.InEpsilon(t, tensor*float64(n), cycles(n, true), 1e-3)
+	}
+	for _, n := range []int{16, 32} {
+		require.InEpsilon(t, float64(64*16*2+n*16*2)/128, cycles(n, true), 1e-3)
+	}
+	for _, n := range []int{16, 32, 64, 256} {
+		require.InEpsilon(t, tensor*float64(n), cycles(n, false), 1e-3)
+	}
+}
+
+// alone is how many cycles a block of attention takes alone on an SM for so many keys.
+func alone(t *testing.T, keys int, settings ...string) *timeline {
+	t.Helper()
+	gpu := lookup(t, "h100")
+	p := problem(t, "flashattn", gpu, map[string]string{"causal": "false", "seq": "128", "seq-kv": fmt.Sprint(keys)})
+	b, err := p.Space(gpu)
+	require.NoError(t, err)
+	c, err := p.Default(gpu)
+	require.NoError(t, err)
+	c, err = b.Space().Override(c, settings)
+	require.NoError(t, err)
+	compiled, plan := compile(t, p, c, gpu)
+	k := prepare(compiled.Module.Kernels[0])
+	w := newWalk(k, &plan.Steps[0], family.Integers(p.Args()), 0, k.Threads)
+	w.clock = newTimeline(gpu, k.Kernel)
+	w.run()
+	return w.clock
+}
+
+// A warp issues in order: it asks for the scores of the next keys after the softmax of
+// these, and the softmax waits for its scores. Only the product with V is hidden, or hides
+// the softmax; without overlap nothing is.
+func TestSoftmaxUnderProducts(t *testing.T) {
+	const keys, step = 4096, 128
+	round := func(settings ...string) float64 {
+		const more = 16
+		return (alone(t, keys+more*step, settings...).cycles() - alone(t, keys, settings...).cycles()) / more
+	}
+	r := ratesOf(lookup(t, "h100"))
+	product := r.wgmma[simt.WgmmaBF16] * 128 / simt.WgmmaN * 8 // scores of 64 queries, or their output
+	exponentials := r.pipe[simt.PipeMUFU] * (128 * 128 / 256)
+	over, after := round("BN=128", "overlap=1"), round("BN=128", "overlap=0")
+	require.Greater(t, over, product+exponentials)
+	require.Greater(t, after, 2*product+exponentials)
+	require.InDelta(t, product, after-over, 0.3*product)
+}
+
+// What a block does before its first product and after its last one is time of its own,
+// unless another block multiplies meanwhile.
+func TestEndsOfBlocks(t *testing.T) {
+	short, long := alone(t, 2048).ends(), alone(t, 4096).ends()
+	require.InEpsilon(t, short, long, 1e-6)
+	require.Greater(t, short, 300.0) // output through shared memory, two barriers, wide stores
+	require.Less(t, short, 3000.0)
+
+	gpu := lookup(t, "h100")
+	us := func(keys int) float64 {
+		p := problem(t, "flashattn", gpu, map[string]string{"causal": "false", "seq-kv": fmt.Sprint(keys)})
+		c, err := p.Default(gpu)
+		require.NoError(t, err)
+		return predict(t, p, c, gpu, nil).US
+	}
+	fixed := 2*us(8192) - us(16384) // what no key adds
+	const waves = 4 * 32 * 32 / 132.0
+	least := (short + memoryLatency) / (gpu.Clock() * sustained) * waves
+	require.Greater(t, fixed, least)
+}
+
+// With the longest rows of all heads first, blocks only ever get shorter, and the last wave
+// leaves no SM waiting for a long one.
+func TestLongestFirst(t *testing.T) {
+	gpu := lookup(t, "h100")
+	p := problem(t, "flashattn", gpu, nil)
+	b, err := p.Space(gpu)
+	require.NoError(t, err)
+	def, err := p.Default(gpu)
+	require.NoError(t, err)
+	waves := func(order string) float64 {
+		c, err := b.Space().Override(def, strings.Fields("order="+order))
+		require.NoError(t, err)
+		if order == "1" {
+			compiled, plan := compile(t, p, c, gpu)
+			l, err := newLaunch(gpu, compiled.Module.Kernels[0], &plan.Steps[0], nil)
+			require.NoError(t, err)
+			last := l.classes[len(l.classes)-1].issue
+			l.visit(func(_ int, class int32, _ []int) {
+				require.LessOrEqual(t, l.classes[class].issue, last)
+				last = l.classes[class].issue
+			})
+		}
+		return predict(t, p, c, gpu, nil).Parts()[Waves]
+	}
+	require.Less(t, waves("1"), 0.2*waves("0"))
+}
