@@ -130,14 +130,21 @@ func launcher(tb testing.TB, file string, opt vm.Options, k int) func() *bench.R
 	}
 }
 
-// BenchmarkTensor runs tensor-core kernels of another compiler on one core.
+// BenchmarkTensor runs tensor-core kernels of another compiler on one core: without
+// checks, with all, and without but as tensor cores add.
 func BenchmarkTensor(b *testing.B) {
 	for _, name := range []string{"matmul_f16_sm80", "matmul_f16_sm90", "matmul_f16_sm100"} {
-		for _, checks := range []string{"none", "all"} {
+		for _, checks := range []string{"none", "all", "exact"} {
 			b.Run(name+"/"+checks, func(b *testing.B) {
-				c, err := vm.ParseChecks(checks)
+				opt := vm.Options{Workers: 1}
+				list := checks
+				if checks == "exact" {
+					list, opt.Tensor = "none", vm.Fused
+				}
+				var err error
+				opt.Checks, err = vm.ParseChecks(list)
 				require.NoError(b, err)
-				run := launcher(b, foreign+"/"+name+"/case.json", vm.Options{Workers: 1, Checks: c}, 2048)
+				run := launcher(b, foreign+"/"+name+"/case.json", opt, 2048)
 				var ops int64
 				before := cpuTime()
 				for b.Loop() {

@@ -67,7 +67,7 @@ func TestForeignCases(t *testing.T) {
 // one is found out.
 var timings = []vm.Options{
 	{},
-	{Async: vm.Early},
+	{Async: vm.Early, Tensor: vm.Fused},
 	{Schedule: vm.Shuffle, Async: vm.Random, Seed: 1},
 	{Schedule: vm.Shuffle, Async: vm.Random, Seed: 2, Workers: 1},
 }

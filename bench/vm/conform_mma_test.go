@@ -3,6 +3,7 @@ package vm_test
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"math/bits"
 	"math/rand/v2"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kgen-dev/kgen/bench/vm"
 	"github.com/kgen-dev/kgen/ir/num"
 )
 
@@ -206,25 +208,63 @@ func (c scaledCase) check(t *testing.T) {
 		}
 		op += fmt.Sprintf(", %%d0, {%d, %d}, %%d1, {%d, %d}", c.byteA, c.threadA, c.byteB, c.threadB)
 	}
-	p := warpProgram("sm_120a", "", op+";", []int{na, nb, 4, 2}, 4)
-	out, report := p.run(t, words(ra...), words(rb...), words(rc...), words(rs...), make([]byte, 512))
-	require.Empty(t, report.Faults)
-	got := toWords(out[4])
+	run := func(tensor vm.Tensor) []uint32 {
+		p := warpProgram("sm_120a", "", op+";", []int{na, nb, 4, 2}, 4)
+		p.opt.Tensor = tensor
+		out, report := p.run(t, words(ra...), words(rb...), words(rc...), words(rs...), make([]byte, 512))
+		require.Empty(t, report.Faults)
+		return toWords(out[4])
+	}
+	got, fused := run(vm.Ordered), run(vm.Fused)
 	parts := max(c.parts, 1)
 	for l := range 32 {
 		for i := range 4 {
 			row, col := accumulatorPlace(l, i)
 			want := float64(float(rc[4*l+i]))
 			scale := math.Abs(want)
+			terms := []exactTerm{exactFactor(want, num.F32)}
 			for k := range c.k {
-				x := c.a.f.Decode(a[row*c.k+k]) * c.b.f.Decode(b[col*c.k+k]) * scales(row, k*parts/c.k) * scalesB(col, k*parts/c.k)
+				va, vb := c.a.f.Decode(a[row*c.k+k]), c.b.f.Decode(b[col*c.k+k])
+				sa, sb := scales(row, k*parts/c.k), scalesB(col, k*parts/c.k)
+				x := va * vb * sa * sb
 				want += x
 				scale += math.Abs(x)
+				product := exactFactor(va, c.a.f).times(exactFactor(vb, c.b.f))
+				if c.per == 8 {
+					product.exponent = 0
+				}
+				terms = append(terms, product.times(c.factor(sa)).times(c.factor(sb)))
 			}
 			// Each of k+1 sums errs by at most half an ulp of what it sums.
 			require.InDelta(t, want, float64(float(got[4*l+i])), float64(c.k+1)*0x1p-24*scale, "lane %d element %d", l, i)
+			require.Equal(t, c.fused(terms), float64(float(fused[4*l+i])), "lane %d element %d", l, i)
 		}
 	}
+}
+
+// factor is a scale as a term.
+func (c scaledCase) factor(v float64) exactTerm {
+	if c.suffix == ".ue4m3" {
+		return exactFactor(v, num.E4M3)
+	}
+	return exactFactor(v, num.F32)
+}
+
+// fused is the sum of an accumulator and products as tensor cores add. Of packed
+// e2m1 sixteen products are one term with the exponent of its scales.
+func (c scaledCase) fused(terms []exactTerm) float64 {
+	if c.per != 8 {
+		return fusedReference(terms, 25, 23, false)
+	}
+	joined := terms[:1:1]
+	for i := 1; i < len(terms); i += 16 {
+		group := exactTerm{new(big.Float).SetPrec(400), terms[i].exponent}
+		for _, t := range terms[i : i+16] {
+			group.value.Add(group.value, t.value)
+		}
+		joined = append(joined, group)
+	}
+	return fusedReference(joined, 35, 23, false)
 }
 
 // TestMmaDouble: all shapes of f64 in all roundings: the chain of fused

@@ -1,8 +1,6 @@
 package vm
 
 import (
-	"sort"
-
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/ptx"
 )
@@ -101,14 +99,14 @@ func (c *counting) result() bench.Counters {
 		tensor[k] += n
 	}
 	for k, n := range tensor {
+		if k.Kind == "wgmma" {
+			n /= warpgroup // each of its warps ran it
+		}
 		k.Count = n
 		k.Operations *= n
 		out.Tensor = append(out.Tensor, k)
 	}
-	sort.Slice(out.Tensor, func(i, j int) bool {
-		a, b := out.Tensor[i], out.Tensor[j]
-		return a.Kind+" "+a.Shape+" "+a.A+" "+a.B+" "+a.Accumulator < b.Kind+" "+b.Shape+" "+b.A+" "+b.B+" "+b.Accumulator
-	})
+	bench.SortTensor(out.Tensor)
 	return out
 }
 

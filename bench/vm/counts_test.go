@@ -1,6 +1,7 @@
 package vm_test
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -173,4 +174,20 @@ add.u32 %k, %k, 1; setp.lt.u32 %p, %k, 2; @%p bra K;`,
 	require.EqualValues(t, 2*32768, large.L2.Reads)
 	require.Less(t, large.L2.HitRate(), 0.01) // round and round: the line needed next was replaced
 	require.EqualValues(t, 1<<20, large.Global.UniqueRead)
+}
+
+// TestTensorOperations: the same product by mma.sync, wgmma and tcgen05 takes the
+// same operations.
+func TestTensorOperations(t *testing.T) {
+	const operations = 2 * 128 * 256 * 192
+	for name, instructions := range map[string]int64{
+		"matmul_f16_sm80":  operations / (2 * 16 * 8 * 16),
+		"matmul_f16_sm90":  operations / (2 * 64 * 128 * 16),
+		"matmul_f16_sm100": operations / (2 * 64 * 128 * 16),
+	} {
+		got := runCase(t, filepath.Join(foreign, name, "case.json"), vm.Options{}).Counters.Tensor
+		require.Len(t, got, 1, name)
+		require.EqualValues(t, operations, got[0].Operations, name)
+		require.Equal(t, instructions, got[0].Count, name)
+	}
 }

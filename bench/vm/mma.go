@@ -26,6 +26,7 @@ type mmaOp struct {
 	a, b, c, d []int32
 	scale      *blockScale // nil: none
 	sparse     *metadata   // of A, nil where it is dense
+	fused      *fusedSum   // nil: sums in the order of K
 }
 
 // packedE2M1 is e2m1 as the kinds mxf4 and mxf4nvf4 have it, two to a byte;
@@ -89,6 +90,7 @@ func (d *decoder) mma() {
 	if op.scale != nil {
 		d.blockScale(in, op, ops)
 	}
+	op.fused = d.mod.fusedSum("mma", op)
 	in.rule = ruleMatrix
 	in.fn[modeFull] = func(w *warp, in *inst) {
 		if w.together(in) {
@@ -253,6 +255,7 @@ type tiles struct {
 	acc      fragments
 	expanded [2 * tileM * maxTileK]float32 // a sparse A
 	a, b     [16]decodedTile               // by the first register's slot
+	fused    fusedTiles
 }
 
 // fragments are the four elements that each lane holds of 16x8 results: rows
@@ -464,8 +467,18 @@ func (w *warp) mmaFloat(in *inst, op *mmaOp) {
 	b := w.operandTile(op.b, op.bt, op, true)
 	f := &w.scratch().acc
 	w.readAccumulator(f, op.c, op.ct)
-	multiply(f, a, b.v[:], op.m, op.k)
+	w.multiply(f, a, b.v[:], op)
 	w.writeAccumulator(f, op.d, op.dt)
+}
+
+// multiply adds a*b to the fragments the way the device adds.
+func (w *warp) multiply(f *fragments, a, b []float32, op *mmaOp) {
+	rows := min(op.m, tileM)
+	if op.fused == nil {
+		multiply(f, a, b, rows, op.k)
+		return
+	}
+	op.fused.multiply(&w.scratch().fused, f, a, b, rows, op.k)
 }
 
 // readAccumulator reads C.

@@ -13,6 +13,7 @@ func (d *decoder) quadMma(op *mmaOp, rowA, rowB bool) {
 	}
 	count := func(t ptx.Type) int { return t.Bits() / 4 } // 8 elements
 	ops := d.operands(4, 4)
+	op.fused = d.mod.fusedSum("mma", op)
 	in := d.new(kindMasked)
 	in.mma = op
 	op.d = d.fragmentRegisters(in, &ops[0], count(op.dt), ptx.B32, true)
@@ -67,13 +68,7 @@ func (w *warp) quads(op *mmaOp, rowA, rowB bool) {
 		}
 	}
 	for q := range c {
-		for i := range 8 {
-			for j := range 8 {
-				for k := range 4 {
-					c[q][i][j] += a[q][i][k] * b[q][k][j]
-				}
-			}
-		}
+		w.multiplyQuad(op, &a[q], &b[q], &c[q])
 	}
 	for lane := range warpSize {
 		for i := range 8 {
@@ -91,6 +86,33 @@ func (w *warp) quads(op *mmaOp, rowA, rowB bool) {
 				*s = v
 			} else {
 				*s |= v << 16
+			}
+		}
+	}
+}
+
+// multiplyQuad adds a*b to c.
+func (w *warp) multiplyQuad(op *mmaOp, a *[8][4]float32, b *[4][8]float32, c *[8][8]float32) {
+	var rows, cols [8 * 4]float32
+	for i := range 8 {
+		for k := range 4 {
+			rows[4*i+k], cols[4*i+k] = a[i][k], b[k][i]
+		}
+	}
+	if s := op.fused; s != nil {
+		t := &w.scratch().fused
+		t.prepare(s, rows[:], cols[:], 8, 8, 4)
+		for i := range 8 {
+			for j := range 8 {
+				c[i][j] = t.dot(s, c[i][j], i, j, 4)
+			}
+		}
+		return
+	}
+	for i := range 8 {
+		for j := range 8 {
+			for k := range 4 {
+				c[i][j] += rows[4*i+k] * cols[4*j+k]
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package vm
 
 import (
-	"math"
 	"math/bits"
 
 	"github.com/kgen-dev/kgen/bench"
@@ -73,8 +72,23 @@ func (w *warp) readScales(s *blockScale, slot int32, which, n, most int, place f
 	return f, true
 }
 
-// mmaScaled multiplies with block scales. The products of a part of K are
-// summed exactly, scaled and added in float64, and the sum is rounded once.
+// scaledDot returns c and the product of a row and a column with block scales,
+// one of each for an equal part. The products of a part are summed exactly, scaled
+// and added in float64, and the sum is rounded once.
+func scaledDot(c float32, a, b []float32, sa, sb []float64) float32 {
+	part := len(a) / len(sa)
+	x := float64(c)
+	for p := range sa {
+		sum := 0.0
+		for k := p * part; k < (p+1)*part; k++ {
+			sum += float64(a[k]) * float64(b[k])
+		}
+		x += sum * sa[p] * sb[p]
+	}
+	return float32(x)
+}
+
+// mmaScaled multiplies with block scales.
 func (w *warp) mmaScaled(in *inst, op *mmaOp) {
 	s := op.scale
 	if w.undefs > 0 {
@@ -89,23 +103,24 @@ func (w *warp) mmaScaled(in *inst, op *mmaOp) {
 	}
 	a := w.leftOperand(in, op)
 	b := w.operandTile(op.b, op.bt, op, true)
-	part := op.k / s.parts
+	t := &w.scratch().fused
+	if op.fused != nil {
+		t.prepareScaled(op.fused, a, b.v[:], sa[:], sb[:tileN], op.k, s.parts)
+	}
 	for i, slot := range op.d {
 		d, c := w.r[slot].f32(), *w.r[op.c[i]].f32()
 		for lane := range d {
 			row, col := lane>>2+8*(i>>1), 2*(lane&3)+i&1
-			x := float64(c[lane])
-			for p := range s.parts {
-				sum := 0.0
-				for k := p * part; k < (p+1)*part; k++ {
-					sum += float64(a[row*op.k+k]) * float64(b.v[col*op.k+k])
-				}
-				x += sum * sa[row][p] * sb[col][p]
+			x := c[lane]
+			if op.fused != nil {
+				x = op.fused.scaled(x, t, row, col, op.k, sa[row][:s.parts], sb[col][:s.parts])
+			} else {
+				x = scaledDot(x, a[row*op.k:][:op.k], b.v[col*op.k:][:op.k], sa[row][:s.parts], sb[col][:s.parts])
 			}
-			d[lane] = float32(x)
-			if math.IsNaN(x) {
-				d[lane] = canonicalNaN
+			if x != x {
+				x = canonicalNaN
 			}
+			d[lane] = x
 		}
 	}
 }

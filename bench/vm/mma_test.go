@@ -151,6 +151,28 @@ func regList(prefix string, n int) string {
 	return "{" + strings.Join(s, ",") + "}"
 }
 
+// program multiplies fragments of the first three buffers into the fourth: na, nb
+// and nc registers of each lane.
+func (s mmaShape) program(target string, na, nb, nc int) small {
+	var body strings.Builder
+	load := func(name string, n int, buf int) {
+		fmt.Fprintf(&body, "mad.wide.u32 %%ad, %%t, %d, %%in%d;\n", 4*n, buf)
+		for i := range n {
+			fmt.Fprintf(&body, "ld.global.b32 %s%d, [%%ad+%d];\n", name, i, 4*i)
+		}
+	}
+	load("%a", na, 0)
+	load("%b", nb, 1)
+	load("%c", nc, 2)
+	fmt.Fprintf(&body, "mma.sync.aligned.%s.row.col.%s.%s.%s.%s %s, %s, %s, %s;\n", s.name, s.acc, s.typ, s.typ, s.acc,
+		regList("%d", nc), regList("%a", na), regList("%b", nb), regList("%c", nc))
+	fmt.Fprintf(&body, "mad.wide.u32 %%ad, %%t, %d, %%in3;\n", 4*nc)
+	for i := range nc {
+		fmt.Fprintf(&body, "st.global.b32 [%%ad+%d], %%d%d;\n", 4*i, i)
+	}
+	return small{target: target, regs: ".reg .b64 %ad; .reg .b32 %a<4>, %b<4>, %c<8>, %d<8>;", body: body.String(), block: 32}
+}
+
 func TestMma(t *testing.T) {
 	for _, s := range mmaShapes {
 		t.Run(s.name+"."+s.typ+"."+s.acc, func(t *testing.T) {
@@ -185,23 +207,7 @@ func TestMma(t *testing.T) {
 			}
 			cper := 4 / nc
 			cbits := 32 / cper
-			var body strings.Builder
-			load := func(name string, n int, buf int) {
-				fmt.Fprintf(&body, "mad.wide.u32 %%ad, %%t, %d, %%in%d;\n", 4*n, buf)
-				for i := range n {
-					fmt.Fprintf(&body, "ld.global.b32 %s%d, [%%ad+%d];\n", name, i, 4*i)
-				}
-			}
-			load("%a", na, 0)
-			load("%b", nb, 1)
-			load("%c", nc, 2)
-			fmt.Fprintf(&body, "mma.sync.aligned.%s.row.col.%s.%s.%s.%s %s, %s, %s, %s;\n", s.name, s.acc, s.typ, s.typ, s.acc,
-				regList("%d", nc), regList("%a", na), regList("%b", nb), regList("%c", nc))
-			fmt.Fprintf(&body, "mad.wide.u32 %%ad, %%t, %d, %%in3;\n", 4*nc)
-			for i := range nc {
-				fmt.Fprintf(&body, "st.global.b32 [%%ad+%d], %%d%d;\n", 4*i, i)
-			}
-			p := small{target: "sm_90a", regs: ".reg .b64 %ad; .reg .b32 %a<4>, %b<4>, %c<4>, %d<4>;", body: body.String(), block: 32}
+			p := s.program("sm_90a", na, nb, nc)
 			out, report := p.run(t,
 				words(pack(s.a, per, na, s.bits, func(row, col int) uint32 { return a[row*s.k+col] })...),
 				words(pack(s.b, per, nb, s.bits, func(row, col int) uint32 { return b[row*s.n+col] })...),

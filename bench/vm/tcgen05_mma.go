@@ -154,8 +154,9 @@ type product struct {
 	shared                     []*matrix // A of each block, if it is there, then B
 	accumulate                 bool
 	disable                    [2 * tensorLanes / 32]uint32
-	zeros                      []bool // columns of B that count as zeros
-	shiftB                     int    // the first column of B
+	zeros                      []bool    // columns of B that count as zeros
+	fused                      *fusedSum // nil: sums in the order of K
+	shiftB                     int       // the first column of B
 }
 
 // sumLayout is where rows of the sums lie in a block's tensor memory: PTX ISA
@@ -304,6 +305,7 @@ func (w *warp) issueProduct(in *inst, lane int) {
 		w.fault(bench.BadDescriptor, in, lane, "%v", err)
 		return
 	}
+	p.fused = w.b.l.mod.fusedSum("tcgen05", &mmaOp{k: p.k, at: p.at, bt: p.bt, dt: p.dt, scale: &blockScale{ue4m3: p.ue4m3}})
 	p.d = op.d.of(w, lane)
 	p.accumulate = (w.p[op.accumulate]^op.negated)>>lane&1 != 0
 	for i, s := range op.disable {

@@ -22,6 +22,8 @@ type productTiles struct {
 
 	scaleA [tensorLanes][4]float64
 	scaleB [256][4]float64
+
+	fused fusedTiles
 }
 
 // tensorProduct counts a product.
@@ -199,11 +201,17 @@ func (p *product) sum(x *tensorWork, t *productTiles, which, part int) {
 	b := t.b[part*cols*p.k:]
 	sums := t.sums[:p.layout.rows*cols]
 	p.readSums(which, part, sums)
+	if p.negate {
+		flip(t.a[:p.layout.rows*p.k])
+		defer flip(t.a[:p.layout.rows*p.k])
+	}
 	switch {
 	case p.op.kind.scaled:
 		p.addScaled(t, sums, b, cols, part)
+	case p.fused != nil:
+		p.addFused(t, sums, b, cols)
 	default:
-		addProducts(sums, t.a[:], b, p.layout.rows, cols, p.k, p.negate)
+		addProducts(sums, t.a[:], b, p.layout.rows, cols, p.k)
 	}
 	p.writeSums(x, t, which, part, sums)
 }
@@ -300,12 +308,7 @@ func (p *product) defineSums(x *tensorWork, t *productTiles, m *tensorMemory, la
 
 // addProducts adds a*b to sums: rows and columns of k numbers. Products are
 // rounded with each addition, in the order of k.
-func addProducts(sums, a, b []float32, rows, cols, k int, negate bool) {
-	if negate {
-		for i := range a[:rows*k] {
-			a[i] = -a[i]
-		}
-	}
+func addProducts(sums, a, b []float32, rows, cols, k int) {
 	for r := 0; r < rows; r += 2 {
 		a0, a1 := a[r*k:(r+1)*k], a[(r+1)*k:(r+2)*k]
 		s0, s1 := sums[r*cols:(r+1)*cols], sums[(r+1)*cols:(r+2)*cols]
@@ -334,33 +337,34 @@ func addProducts(sums, a, b []float32, rows, cols, k int, negate bool) {
 			s1[c], s1[c+1], s1[c+2], s1[c+3] = c10, c11, c12, c13
 		}
 	}
-	if negate {
-		for i := range a[:rows*k] {
-			a[i] = -a[i]
-		}
+}
+
+func flip(a []float32) {
+	for i := range a {
+		a[i] = -a[i]
 	}
 }
 
-// addScaled adds products with block scales. Those of a part of K are summed
-// exactly, scaled and added in float64, and the sum is rounded once.
+// addFused adds a*b to sums as tensor cores do.
+func (p *product) addFused(t *productTiles, sums, b []float32, cols int) {
+	t.fused.prepare(p.fused, t.a[:], b, p.layout.rows, cols, p.k)
+	for i := range sums {
+		sums[i] = t.fused.dot(p.fused, sums[i], i/cols, i%cols, p.k)
+	}
+}
+
+// addScaled adds products with block scales.
 func (p *product) addScaled(t *productTiles, sums, b []float32, cols, part int) {
-	size := p.k / p.op.parts
-	for row := range p.layout.rows {
-		a := t.a[row*p.k:][:p.k]
-		for c := range cols {
-			col := b[c*p.k:][:p.k]
-			total := float64(sums[row*cols+c])
-			for i := range p.op.parts {
-				sum := 0.0
-				for k := i * size; k < (i+1)*size; k++ {
-					sum += float64(a[k]) * float64(col[k])
-				}
-				if p.negate {
-					sum = -sum
-				}
-				total += sum * t.scaleA[row][i] * t.scaleB[part*cols+c][i]
-			}
-			sums[row*cols+c] = float32(total)
+	if p.fused != nil {
+		t.fused.prepareScaled(p.fused, t.a[:], b, t.scaleA[:p.layout.rows], t.scaleB[part*cols:][:cols], p.k, p.op.parts)
+	}
+	for i, c := range sums {
+		row, col := i/cols, i%cols
+		sa, sb := t.scaleA[row][:p.op.parts], t.scaleB[part*cols+col][:p.op.parts]
+		if p.fused != nil {
+			sums[i] = p.fused.scaled(c, &t.fused, row, col, p.k, sa, sb)
+		} else {
+			sums[i] = scaledDot(c, t.a[row*p.k:][:p.k], b[col*p.k:][:p.k], sa, sb)
 		}
 	}
 }

@@ -28,6 +28,7 @@ type Options struct {
 	Schedule Schedule
 	Async    Async
 	Approx   Approx // of approximate instructions
+	Tensor   Tensor // sums of tensor cores
 	Checks   Checks
 	Workers  int // blocks run at a time; 0: one for each core
 

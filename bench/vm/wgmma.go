@@ -30,6 +30,9 @@ func init() {
 	}
 }
 
+// warpgroup is how many warps issue a wgmma.
+const warpgroup = 4
+
 // wgmmaOp is an asynchronous matrix instruction of a warpgroup. Each of its
 // four warps computes 16 of the 64 rows.
 type wgmmaOp struct {
@@ -134,6 +137,7 @@ func (d *decoder) wgmmaIssue() {
 		ops = d.metadata(in, &op.mmaOp, ops, 3)
 	}
 	op.checkWgmma(d)
+	op.fused = d.mod.fusedSum("wgmma", &op.mmaOp)
 	if len(ops) < 4 {
 		d.refuse("%d operands: want at least 4", len(ops))
 	}
@@ -398,7 +402,7 @@ func (w *warp) computeWgmma(f *wgmmaFlight) {
 		default:
 			w.readAccumulator(c, regs, op.dt)
 		}
-		multiply(c, t.a[:], t.b[p][:], tileM, op.k)
+		w.multiply(c, t.a[:], t.b[p][:], &op.mmaOp)
 		if op.dt == ptx.S32 {
 			w.addInteger(c, regs, f.keep, op.sat)
 		} else {

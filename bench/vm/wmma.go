@@ -140,6 +140,7 @@ func (d *decoder) wmmaMultiply(s wmmaShape) {
 		left, right = b, a
 		whole.at, whole.bt = whole.bt, whole.at
 	}
+	whole.fused = d.mod.fusedSum("wmma", &whole)
 	part := func(all []int32, operand byte, t ptx.Type, tile int) []int32 {
 		n := s.tileRegisters(operand, t)
 		return all[tile*n : (tile+1)*n]

@@ -54,6 +54,7 @@ type machineFlags struct {
 	schedule choice
 	async    choice
 	approx   choice
+	tensor   choice
 	checks   string
 	maxSteps int64
 }
@@ -63,6 +64,7 @@ func newMachineFlags() machineFlags {
 		schedule: choice{value: "order", words: []string{"order", "random"}},
 		async:    choice{value: "late", words: []string{"late", "early", "random"}},
 		approx:   choice{value: "round", words: []string{"round", "perturb"}},
+		tensor:   choice{value: "ordered", words: []string{"ordered", "exact"}},
 	}
 }
 
@@ -71,6 +73,7 @@ func (f *machineFlags) declare(c *cobra.Command) {
 	choiceFlag(c, &f.schedule, "schedule", "the order of warps, lanes and blocks")
 	choiceFlag(c, &f.async, "async", "when asynchronous copies and tensor operations land")
 	choiceFlag(c, &f.approx, "approx", "what approximate instructions give: the nearest value, or another within PTX's bounds by the seed")
+	choiceFlag(c, &f.tensor, "tensor", "how tensor cores add: in the order of K, or bit for bit as the GPU's do")
 	c.Flags().Int64Var(&f.maxSteps, "max-steps", vm.DefaultSteps, "`N` warp instructions after which a launch counts as one without an end")
 	c.Flags().StringVar(&f.checks, "checks", "", "`LIST` of faults to look for: all, none, classes, +class or -class (default all but strict-proxy and same-value)")
 	mustComplete(c, "checks", completeChecks)
@@ -114,6 +117,9 @@ func (f *machineFlags) open(gpu *target.GPU) (*vm.Device, error) {
 		return nil, err
 	}
 	if opt.Approx, err = vm.ParseApprox(f.approx.value); err != nil {
+		return nil, err
+	}
+	if opt.Tensor, err = vm.ParseTensor(f.tensor.value); err != nil {
 		return nil, err
 	}
 	if opt.Checks, err = vm.ParseChecks(f.checks); err != nil {

@@ -1,0 +1,326 @@
+package vm
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	"github.com/kgen-dev/kgen/codegen/ptx"
+	"github.com/kgen-dev/kgen/ir/num"
+)
+
+// Tensor is how tensor cores add the products of floats.
+type Tensor string
+
+// Ways to add.
+const (
+	Ordered Tensor = ""      // in the order of K, each sum rounded to f32
+	Fused   Tensor = "exact" // as the GPU's do, bit for bit where that was published
+)
+
+// ParseTensor reads "ordered" or "exact".
+func ParseTensor(s string) (Tensor, error) {
+	switch s {
+	case "", "ordered":
+		return Ordered, nil
+	case "exact":
+		return Fused, nil
+	}
+	return "", fmt.Errorf("tensor cores %q: want ordered or exact", s)
+}
+
+// fusedSum is how a tensor core adds products to an accumulator. All terms, the
+// accumulator among them, are cut off, towards zero, a number of bits below the
+// largest exponent; what remains is added exactly and rounded once. A product's
+// exponent is the sum of its factors', and those of subnormals are the least of
+// their format.
+//
+// The model and its figures: Xie, Wang, Yang and Yang, "MMA-Sim", arXiv
+// 2511.10909; Khattak and Mikaitis, "Accurate Models of NVIDIA Tensor Cores",
+// arXiv 2512.07004, whose measurements on GPUs the tests hold it to; both agree
+// with Fasi et al., PeerJ CS 7:e330 on what these found for Volta to Ampere.
+// Nobody has published that of sparse products and of 4- and 6-bit floats
+// without block scales: they follow the dense ones.
+type fusedSum struct {
+	a, b     significands
+	fraction int  // bits kept below the largest exponent
+	kept     int  // fraction bits of a result of f32
+	step     int  // elements of K that are added at once
+	half     bool // results are of f16, rounded to nearest even; else of f32, cut off
+
+	// apart says that ptxas 13.0 makes two products of f16 of one of 8-bit floats,
+	// the first of the lower two of each four elements, and adds the accumulator
+	// to them by an instruction of its own.
+	apart bool
+
+	// group is how many products of e2m1 with block scales are added exactly, and
+	// scaled, before they count as one term; 0: each product is a term.
+	group  int
+	scales significands
+}
+
+// significands says how a format's values are split.
+type significands struct {
+	fraction int // bits
+	least    int // exponent of normal values
+}
+
+var significandsOf32 = significandsOf(num.F32)
+
+func significandsOf(f num.Format) significands {
+	return significands{f.Mantissa(), math.Ilogb(f.MinNormal())}
+}
+
+// tensorFormats are the formats of operands.
+var tensorFormats = map[ptx.Type]num.Format{
+	ptx.F16: num.F16, ptx.BF16: num.BF16, ptx.TF32: num.TF32, ptx.E4M3: num.E4M3, ptx.E5M2: num.E5M2,
+	ptx.E3M2: num.E3M2, ptx.E2M3: num.E2M3, ptx.E2M1: num.E2M1, packedE2M1: num.E2M1,
+}
+
+// fusedSum is how the module's GPU adds for an instruction ("mma", "wmma",
+// "wgmma", "tcgen05"), nil if the device does not ask for it or there are no
+// floats to round or no tensor core does it.
+func (m *module) fusedSum(kind string, op *mmaOp) *fusedSum {
+	fa, okA := tensorFormats[op.at]
+	fb, okB := tensorFormats[op.bt]
+	sm := m.gpu.CC.SM()
+	if m.dev.opt.Tensor != Fused || !okA || !okB || op.m == 8 && op.k == 4 && sm >= 80 {
+		return nil // the last one's tensor cores have no such product, and ptxas adds in an order of its own
+	}
+	s := &fusedSum{a: significandsOf(fa), b: significandsOf(fb), fraction: 25, kept: num.F32.Mantissa(), step: op.k, half: op.dt == ptx.F16}
+	narrow := fa.Bits() <= 8
+	if op.scale != nil {
+		s.scales = significands{0, -127} // of ue8m0
+		if op.scale.ue4m3 {
+			s.scales = significandsOf(num.E4M3)
+		}
+	}
+	if op.at == packedE2M1 {
+		s.fraction, s.group = 35, 16
+		if op.sparse != nil {
+			s.group *= 2
+		}
+		return s
+	}
+	switch {
+	case sm < 75:
+		s.fraction, s.step = 23, 4
+	case sm < 90:
+		s.fraction = 24
+		s.step = 8 // of a dense product
+		if op.at == ptx.TF32 {
+			s.step = 4
+		}
+	}
+	switch {
+	case !narrow || kind == "tcgen05":
+	case kind == "wgmma":
+		s.fraction, s.kept = 13, 13
+	case sm == 89:
+		s.fraction, s.kept, s.step = 13, 13, 16
+	case sm >= 90 && sm < 120:
+		s.a, s.b, s.apart, s.step = significandsOf(num.F16), significandsOf(num.F16), true, op.k/2
+		return s
+	}
+	if op.sparse != nil && s.step < op.k {
+		s.step *= 2
+	}
+	s.step = min(s.step, op.k)
+	return s
+}
+
+// notFinite is the exponent of infinities and NaN.
+const notFinite = 1 << 13
+
+// exponent is a finite value's of the format.
+func (f significands) exponent(v float32) int32 {
+	switch e := int32(math.Float32bits(v) >> 23 & 0xff); {
+	case v == 0:
+		return -126
+	case e == 0xff:
+		return notFinite
+	default:
+		return max(e-127, int32(f.least)) // of subnormal f32 too, as no format has a lower one
+	}
+}
+
+// power is 2 to the n-th.
+func power(n int32) float64 { return math.Float64frombits(uint64(n+1023) << 52) }
+
+// add returns c + x*y for a step of K. a and b are the exponents of x and y.
+func (s *fusedSum) add(c float32, a, b []int32, x, y []float64) float32 {
+	b, y = b[:len(a)], y[:len(x)]
+	top := significandsOf32.exponent(c)
+	for i, e := range a {
+		top = max(top, e+b[i])
+	}
+	if top >= notFinite-1<<10 {
+		return special(c, x, y)
+	}
+	// The products, and with a power of two, are exact in f64; converting them
+	// cuts off.
+	unit := power(int32(s.fraction) - top)
+	sum := int64(float64(c) * unit)
+	for i, v := range x {
+		sum += int64(v * y[i] * unit)
+	}
+	return s.round(sum, top)
+}
+
+// special is a sum with infinities or NaN.
+func special(c float32, x, y []float64) float32 {
+	sum := float64(c)
+	for i, v := range x {
+		sum += v * y[i]
+	}
+	if sum != sum {
+		return canonicalNaN
+	}
+	return float32(sum)
+}
+
+// round is a sum of 2^(exp-fraction) as the result's format holds it.
+func (s *fusedSum) round(sum int64, exp int32) float32 {
+	if s.half {
+		return half(num.F16FromF64(float64(sum) * power(exp-int32(s.fraction)))) // the product is exact
+	}
+	if sum == 0 {
+		return 0
+	}
+	sign := uint32(sum>>63) << 31
+	mag := uint64(max(sum, -sum))
+	top := bits.Len64(mag) - 1
+	e := int(exp) - s.fraction + top
+	if e > 127 {
+		return math.Float32frombits(sign | 0xff<<23)
+	}
+	mant := uint32(mag << (uint(63-top) & 63) >> (63 - 23))
+	biased := uint32(e+127) << 23
+	if e < -126 {
+		mant >>= uint(min(-126-e, 31))
+		biased = 0
+	}
+	mant &^= 1<<(uint(23-s.kept)&31) - 1
+	return math.Float32frombits(sign | biased | mant&(1<<23-1))
+}
+
+// dot returns c + x*y for the whole of K, step by step.
+func (s *fusedSum) dot(c float32, a, b []int32, x, y []float64) float32 {
+	sum := c
+	if s.apart {
+		sum = 0
+	}
+	for k := 0; k < len(a); k += s.step {
+		end := min(k+s.step, len(a))
+		sum = s.add(sum, a[k:end], b[k:end], x[k:end], y[k:end])
+	}
+	switch {
+	case s.apart && s.half:
+		return half(num.F16FromF32(c + sum))
+	case s.apart:
+		return c + sum
+	}
+	return sum
+}
+
+// fusedMatrix is an operand as its rows, or columns, of k numbers.
+type fusedMatrix struct {
+	exponents []int32
+	values    []float64
+}
+
+// prepare takes n rows of k values.
+func (m *fusedMatrix) prepare(s *fusedSum, f significands, values []float32, n, k int) {
+	m.exponents, m.values = m.exponents[:0], m.values[:0]
+	add := func(v float32) {
+		m.exponents = append(m.exponents, f.exponent(v))
+		m.values = append(m.values, float64(v))
+	}
+	if !s.apart {
+		for _, v := range values[:n*k] {
+			add(v)
+		}
+		return
+	}
+	for row := range n {
+		for half := range 2 { // the lower two of each four first
+			for i := 2 * half; i < k; i += 4 {
+				add(values[row*k+i])
+				add(values[row*k+i+1])
+			}
+		}
+	}
+}
+
+// scale multiplies rows of k values by block scales, an equal part of K by each.
+func (m *fusedMatrix) scale(s *fusedSum, scales [][4]float64, k, parts int) {
+	for i := range m.values {
+		scale := scales[i/k][i%k*parts/k]
+		m.exponents[i] += s.scales.exponent(float32(scale))
+		m.values[i] *= scale
+	}
+}
+
+// fusedTiles is room for the operands of one product.
+type fusedTiles struct{ a, b fusedMatrix }
+
+// prepare takes rows of A and columns of B, of k values each.
+func (t *fusedTiles) prepare(s *fusedSum, a, b []float32, rows, cols, k int) {
+	t.a.prepare(s, s.a, a, rows, k)
+	t.b.prepare(s, s.b, b, cols, k)
+}
+
+// dot returns c and the product of a row and a column.
+func (t *fusedTiles) dot(s *fusedSum, c float32, row, col, k int) float32 {
+	row *= k
+	col *= k
+	return s.dot(c, t.a.exponents[row:row+k], t.b.exponents[col:col+k], t.a.values[row:row+k], t.b.values[col:col+k])
+}
+
+// multiply is multiply as tensor cores do it.
+func (s *fusedSum) multiply(t *fusedTiles, f *fragments, a, b []float32, rows, k int) {
+	t.prepare(s, a, b, rows, tileN, k)
+	for i := range rows / 4 { // the elements of each lane: two of each eight rows
+		out := &f[i]
+		for lane := range out {
+			out[lane] = t.dot(s, out[lane], lane>>2+8*(i>>1), 2*(lane&3)+i&1, k)
+		}
+	}
+}
+
+// prepareScaled takes rows of A and columns of B with block scales.
+func (t *fusedTiles) prepareScaled(s *fusedSum, a, b []float32, scaleA, scaleB [][4]float64, k, parts int) {
+	t.prepare(s, a, b, len(scaleA), len(scaleB), k)
+	if s.group == 0 {
+		t.a.scale(s, scaleA, k, parts)
+		t.b.scale(s, scaleB, k, parts)
+	}
+}
+
+// scaled returns c and the product of a row and a column with block scales.
+func (s *fusedSum) scaled(c float32, t *fusedTiles, row, col, k int, sa, sb []float64) float32 {
+	if s.group == 0 {
+		return t.dot(s, c, row, col, k)
+	}
+	x, y := t.a.values[row*k:][:k], t.b.values[col*k:][:k]
+	top := significandsOf32.exponent(c)
+	for i := range sa {
+		top = max(top, s.scales.exponent(float32(sa[i]))+s.scales.exponent(float32(sb[i])))
+	}
+	if top >= notFinite-1<<10 {
+		if sum := c + float32(sa[0]*sb[0]); c-c != 0 && sum == sum {
+			return c
+		}
+		return canonicalNaN
+	}
+	unit := power(int32(s.fraction) - top)
+	sum := int64(float64(c) * unit)
+	for i := 0; i < k; i += s.group {
+		var products float64
+		for j := i; j < i+s.group; j++ {
+			products += x[j] * y[j]
+		}
+		sum += int64(products * sa[i*len(sa)/k] * sb[i*len(sb)/k] * unit)
+	}
+	return s.round(sum, top)
+}
