@@ -3,6 +3,7 @@ package bench
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -18,7 +19,7 @@ type Argument struct {
 }
 
 // ArgumentForm says in a line what ParseArgument reads.
-const ArgumentForm = "TYPE=VALUE, bytes=HEX, TYPE[SHAPE]:random|zeros|iota|none or TYPE:FILE.npy, a buffer with ,want=FILE.npy"
+const ArgumentForm = "TYPE=VALUE, bytes=HEX, TYPE[SHAPE]:random|zeros|iota|none|NUMBER or TYPE:FILE.npy, a buffer with ,want=FILE.npy"
 
 // maxMadeBytes bounds a buffer whose contents are made here.
 const maxMadeBytes = 1 << 31
@@ -27,12 +28,13 @@ const maxMadeBytes = 1 << 31
 //
 //	i32=1000, f32=0.5, bytes=00ff         a value
 //	f32[1000]:random, u8[2x64]:zeros      a buffer made here
+//	f32[1000]:0.5                         one that holds a number everywhere
 //	f16:x.npy, f32[100]:none,want=y.npy   a buffer from a file; one never written
 //
 // random is -1 to 1 for floating-point types and 0 to 99 for others, the same
 // for the same seed and place. iota counts from 0, again from 0 where the type
-// has no next number.
-func ParseArgument(text string, place int, seed uint64) (*Argument, error) {
+// has no next number. Names of files are relative to dir.
+func ParseArgument(text string, place int, seed uint64, dir string) (*Argument, error) {
 	head, contents, isBuffer := strings.Cut(text, ":")
 	if !isBuffer {
 		v, err := parseValue(text)
@@ -41,7 +43,7 @@ func ParseArgument(text string, place int, seed uint64) (*Argument, error) {
 		}
 		return &Argument{Value: *v}, nil
 	}
-	b, err := parseBuffer(head, contents, place, seed)
+	b, err := parseBuffer(head, contents, dir, rand.New(rand.NewPCG(seed, uint64(place))))
 	if err != nil {
 		return nil, fmt.Errorf("argument %q: %w", clip(text), err)
 	}
@@ -70,7 +72,7 @@ func parseValue(text string) (*CaseArg, error) {
 	return a, err
 }
 
-func parseBuffer(head, contents string, place int, seed uint64) (*CaseBuffer, error) {
+func parseBuffer(head, contents, dir string, r *rand.Rand) (*CaseBuffer, error) {
 	name, shape, shaped := strings.Cut(head, "[")
 	t, err := numcheck.ParseType(name)
 	if err != nil {
@@ -84,7 +86,7 @@ func parseBuffer(head, contents string, place int, seed uint64) (*CaseBuffer, er
 	}
 	contents, want, compared := strings.Cut(contents, ",want=")
 	if compared {
-		a, err := readTyped(want, t)
+		a, err := readTyped(beside(dir, want), t)
 		if err != nil {
 			return nil, err
 		}
@@ -95,11 +97,11 @@ func parseBuffer(head, contents string, place int, seed uint64) (*CaseBuffer, er
 			return nil, fmt.Errorf("%s: shape %v: want the buffer's shape %v", want, a.Shape, b.Shape)
 		}
 	}
-	return b, b.fill(contents, shaped || compared, rand.New(rand.NewPCG(seed, uint64(place))))
+	return b, b.fill(contents, dir, shaped || compared, r)
 }
 
 // fill gives a buffer its contents; sized tells whether its shape is known.
-func (b *CaseBuffer) fill(contents string, sized bool, r *rand.Rand) error {
+func (b *CaseBuffer) fill(contents, dir string, sized bool, r *rand.Rand) error {
 	var next func(i int64) float64
 	switch contents {
 	case "none", "zeros":
@@ -112,10 +114,17 @@ func (b *CaseBuffer) fill(contents string, sized bool, r *rand.Rand) error {
 		wrap := iotaWraps(b.Type)
 		next = func(i int64) float64 { return float64(i % wrap) }
 	default:
-		if !strings.HasSuffix(contents, ".npy") {
-			return fmt.Errorf("contents %q: want random, zeros, iota, none or a FILE.npy", contents)
+		if v, err := strconv.ParseFloat(contents, 64); err == nil {
+			if !b.Type.Float() && (v != math.Trunc(v) || math.Abs(v) > 1<<53) {
+				return fmt.Errorf("contents %s: want a whole number for %s", contents, b.Type)
+			}
+			next = func(int64) float64 { return v }
+			break
 		}
-		a, err := readTyped(contents, b.Type)
+		if !strings.HasSuffix(contents, ".npy") {
+			return fmt.Errorf("contents %q: want random, zeros, iota, none, a number or a FILE.npy", contents)
+		}
+		a, err := readTyped(beside(dir, contents), b.Type)
 		if err != nil {
 			return err
 		}

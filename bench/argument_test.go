@@ -10,27 +10,27 @@ import (
 )
 
 func TestParseArgument(t *testing.T) {
-	v, err := ParseArgument("i16=-2", 3, 0)
+	v, err := ParseArgument("i16=-2", 3, 0, "")
 	require.NoError(t, err)
 	require.Equal(t, &Argument{Value: CaseArg{Buffer: -1, Kind: "i16", Bytes: []byte{0xfe, 0xff}}}, v)
-	v, err = ParseArgument("bytes=00ff10", 0, 0)
+	v, err = ParseArgument("bytes=00ff10", 0, 0, "")
 	require.NoError(t, err)
 	require.Equal(t, []byte{0, 0xff, 0x10}, v.Value.Bytes)
 
-	b, err := ParseArgument("e5m2[3x4]:iota", 1, 0)
+	b, err := ParseArgument("e5m2[3x4]:iota", 1, 0, "")
 	require.NoError(t, err)
 	require.Equal(t, []int64{3, 4}, b.Buffer.Shape)
 	for i := range 12 {
 		require.Equal(t, float64(i%8), numcheck.E5M2.At(b.Buffer.Data, i).Float(), "every number is one of the type's")
 	}
-	none, err := ParseArgument("f64[5]:none", 1, 0)
+	none, err := ParseArgument("f64[5]:none", 1, 0, "")
 	require.NoError(t, err)
 	require.Nil(t, none.Buffer.Data)
 	require.Equal(t, int64(40), none.Buffer.Size())
 
 	// Random data are those of the seed and the place, and in range.
 	draw := func(place int, seed uint64) []byte {
-		b, err := ParseArgument("f16[1000]:random", place, seed)
+		b, err := ParseArgument("f16[1000]:random", place, seed, "")
 		require.NoError(t, err)
 		return b.Buffer.Data
 	}
@@ -48,7 +48,7 @@ func TestParseArgument(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "x.npy")
 	require.NoError(t, WriteNPYFile(file, &Array{"f2", []int64{500, 2}, draw(0, 0)}))
-	b, err = ParseArgument("f16:"+file+",want="+file, 0, 0)
+	b, err = ParseArgument("f16:"+file+",want="+file, 0, 0, "")
 	require.NoError(t, err)
 	require.Equal(t, []int64{500, 2}, b.Buffer.Shape)
 	require.Equal(t, b.Buffer.Want, b.Buffer.Data)
@@ -62,7 +62,7 @@ func FuzzParseArgument(f *testing.F) {
 		if len(text) > 16 { // no buffers of gigabytes
 			return
 		}
-		a, err := ParseArgument(text, 0, 0)
+		a, err := ParseArgument(text, 0, 0, "")
 		if err == nil && a.Buffer != nil && a.Buffer.Data != nil && int64(len(a.Buffer.Data)) != a.Buffer.Size() {
 			t.Errorf("%q: %d bytes of data for %d", text, len(a.Buffer.Data), a.Buffer.Size())
 		}

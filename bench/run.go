@@ -24,6 +24,8 @@ type RunOptions struct {
 	Dump string
 
 	Lines bool // count by line too
+
+	Keep bool // the buffers' contents after the last launch, in Result.Kept
 }
 
 // Result is what running a case gave. Its JSON is what `kgen run --json`
@@ -41,6 +43,7 @@ type Result struct {
 	Provenance   Provenance     `json:"provenance"`              // of the counters, or of the time
 	Printed      string         `json:"printed,omitempty"`
 	Failure      *KernelError   `json:"failure,omitempty"` // why the kernel ended the last launch itself; then no buffer is compared
+	Kept         [][]byte       `json:"-"`                 // by buffer, if asked for and without a failure
 }
 
 // BufferResult compares a buffer with what it should hold.
@@ -57,23 +60,11 @@ type BufferResult struct {
 // compares. An *InputError says that the case does not fit the PTX or a
 // launch; other errors are the device's.
 func RunCase(ctx context.Context, dev Device, c *Case, opt RunOptions) (*Result, error) {
-	m, err := dev.Load(ctx, c.PTXFile, c.PTX)
+	r, err := prepare(ctx, dev, c, opt)
 	if err != nil {
-		return nil, loadError(err)
-	}
-	r := &caseRun{ctx: ctx, dev: dev, c: c, opt: opt, module: m}
-	defer func() {
-		for _, b := range r.buffers {
-			dev.Free(b)
-		}
-		dev.Unload(m)
-	}()
-	if err := r.fits(); err != nil {
-		return nil, &InputError{err}
-	}
-	if err := r.allocate(); err != nil {
 		return nil, err
 	}
+	defer r.release()
 	if err := r.launch(); err != nil {
 		return nil, err
 	}
@@ -81,6 +72,32 @@ func RunCase(ctx context.Context, dev Device, c *Case, opt RunOptions) (*Result,
 		return nil, err
 	}
 	return r.finish(), nil
+}
+
+// prepare loads a case's module and fills its buffers; release frees both.
+func prepare(ctx context.Context, dev Device, c *Case, opt RunOptions) (*caseRun, error) {
+	m, err := dev.Load(ctx, c.PTXFile, c.PTX)
+	if err != nil {
+		return nil, loadError(err)
+	}
+	r := &caseRun{ctx: ctx, dev: dev, c: c, opt: opt, module: m}
+	if err = r.fits(); err != nil {
+		err = &InputError{err}
+	} else {
+		err = r.allocate()
+	}
+	if err != nil {
+		r.release()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *caseRun) release() {
+	for _, b := range r.buffers {
+		r.dev.Free(b)
+	}
+	r.dev.Unload(r.module)
 }
 
 // loadError is why a module was not loaded: its fault, unless the device's.
@@ -161,10 +178,18 @@ func (r *caseRun) allocate() error {
 			return fmt.Errorf("buffer %s: %w", b.label(), err)
 		}
 		r.buffers = append(r.buffers, d)
+	}
+	return r.fill()
+}
+
+// fill writes what the buffers hold at first.
+func (r *caseRun) fill() error {
+	for i := range r.c.Buffers {
+		b := &r.c.Buffers[i]
 		if b.Data == nil {
 			continue
 		}
-		if err := r.dev.Write(d, 0, b.Data); err != nil {
+		if err := r.dev.Write(r.buffers[i], 0, b.Data); err != nil {
 			return fmt.Errorf("buffer %s: %w", b.label(), err)
 		}
 	}
@@ -242,7 +267,7 @@ func (r *caseRun) compare() error {
 	var files []atomicfile.File
 	for i := range r.c.Buffers {
 		b := &r.c.Buffers[i]
-		if b.Want == nil && r.opt.Dump == "" {
+		if b.Want == nil && r.opt.Dump == "" && !r.opt.Keep {
 			continue
 		}
 		got := make([]byte, b.Size())
@@ -251,6 +276,9 @@ func (r *caseRun) compare() error {
 		}
 		if err := r.check(b, got); err != nil {
 			return err
+		}
+		if r.opt.Keep {
+			r.result.Kept = append(r.result.Kept, got)
 		}
 		if r.opt.Dump != "" {
 			files = append(files, NPYFile(filepath.Join(r.opt.Dump, b.label()+".npy"), &Array{b.Type.DType(), b.Shape, got}))

@@ -193,6 +193,7 @@ func Bytes(args []Arg) float64 {
 //	shared      bytes of shared memory a block may have
 //	registers   registers of an SM
 //	max_warps   resident warps of an SM
+//	threads     threads a block may have
 func Env(gpu *target.GPU) space.Env {
 	l := gpu.Limits()
 	return space.Env{
@@ -201,6 +202,7 @@ func Env(gpu *target.GPU) space.Env {
 		"shared":    int64(l.SharedPerBlock),
 		"registers": int64(l.RegistersPerSM),
 		"max_warps": int64(l.WarpsPerSM),
+		"threads":   int64(l.ThreadsPerBlock),
 	}
 }
 

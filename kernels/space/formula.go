@@ -7,7 +7,11 @@ type Formula struct {
 	text  string
 	bound *Bound
 	num   intFunc
+	uses  []int
 }
+
+// Constant tells whether the formula reads no parameter.
+func (f *Formula) Constant() bool { return len(f.uses) == 0 }
 
 // Formula compiles an expression of the space's grammar that is a number.
 func (b *Bound) Formula(text string) (*Formula, error) {
@@ -19,7 +23,7 @@ func (b *Bound) Formula(text string) (*Formula, error) {
 	if n.num == nil {
 		return nil, fmt.Errorf("%q, column 1: this is a condition, want a number", text)
 	}
-	return &Formula{text, b, n.num}, nil
+	return &Formula{text, b, n.num, n.uses}, nil
 }
 
 // At is the formula's value at the point that has the values with these indices. A

@@ -150,11 +150,37 @@ const stale = 100
 // It ends early when nothing is left, when evaluate returns an error, which it returns, or
 // when ctx ends, even within a proposal; the strategy is of no use then.
 func Run(ctx context.Context, d Domain, s Strategy, o Options, evaluate func(Point) (Result, error)) ([]Step, error) {
+	return RunBatches(ctx, d, s, o, 1, func(batch []Point) ([]Result, error) {
+		r, err := evaluate(batch[0])
+		return []Result{r}, err
+	})
+}
+
+// RunBatches is Run with up to so many points evaluated at a time: they are proposed one
+// after the other and observed in that order, so that what is found depends on the size
+// of batches alone, not on what ends first. A batch ends early when a strategy proposes
+// what is under way.
+func RunBatches(ctx context.Context, d Domain, s Strategy, o Options, batch int, evaluate func([]Point) ([]Result, error)) ([]Step, error) {
 	keys := newKeys(d.Dims())
 	tried := map[string]Result{}
 	spare := newRandom(d, Options{Seed: o.Seed ^ 0x5a5a, Budget: o.Budget})
 	var steps []Step
-	for repeated := 0; len(steps) < o.Budget; {
+	var open []Point // proposed and not tried
+	waiting := map[string]bool{}
+	flush := func() error {
+		results, err := evaluate(open)
+		if err != nil {
+			return err
+		}
+		for i, p := range open {
+			tried[keys.of(p)] = results[i]
+			steps = append(steps, Step{p, results[i]})
+			s.Observe(p, results[i])
+		}
+		open, waiting = nil, map[string]bool{}
+		return nil
+	}
+	for repeated := 0; len(steps)+len(open) < o.Budget; {
 		p, ok, err := propose(ctx, func() (Point, bool) {
 			p, ok := s.Propose()
 			if repeated >= stale || !ok && repeated > 0 {
@@ -169,19 +195,28 @@ func Run(ctx context.Context, d Domain, s Strategy, o Options, evaluate func(Poi
 			break
 		}
 		key := keys.of(p)
+		if waiting[key] {
+			if err := flush(); err != nil {
+				return steps, err
+			}
+		}
 		if r, seen := tried[key]; seen {
 			s.Observe(p, r)
 			repeated++
 			continue
 		}
 		repeated = 0
-		r, err := evaluate(p)
-		if err != nil {
+		open, waiting[key] = append(open, slices.Clone(p)), true
+		if len(open) == batch {
+			if err := flush(); err != nil {
+				return steps, err
+			}
+		}
+	}
+	if len(open) > 0 {
+		if err := flush(); err != nil {
 			return steps, err
 		}
-		tried[key] = r
-		steps = append(steps, Step{slices.Clone(p), r})
-		s.Observe(p, r)
 	}
 	return steps, nil
 }

@@ -49,6 +49,11 @@ const (
 	Resources   Outcome = "resources"   // it does not fit the GPU, or spills
 )
 
+// Outcomes are all of them, in the order of reports.
+func Outcomes() []Outcome {
+	return []Outcome{Correct, Predicted, Compile, Runtime, Correctness, Timeout, Constraints, Resources}
+}
+
 // Timed tells whether an evaluation that ended so has a time.
 func (o Outcome) Timed() bool { return o == Correct || o == Predicted }
 
@@ -77,6 +82,10 @@ type Evaluation struct {
 	Instructions map[string]int // of the kernel that takes longest, by SASS mnemonic; those of tensor cores and asynchronous copies
 
 	Verified bool // its results were checked
+
+	Samples   []float64          // of a measured time: each run's, microseconds, in order
+	Seconds   map[string]float64 // what trying it took, by phase
+	Throttled bool               // the device ran slower than before meanwhile
 }
 
 // Key identifies an evaluation: equal keys mean equal work.
@@ -178,6 +187,11 @@ func (e *Evaluation) check() error {
 			return fmt.Errorf("evaluation of %q: limit %s of %g us: want a finite number, 0 or more", e.Config, unit, us)
 		}
 	}
+	for _, us := range e.Samples {
+		if !(us > 0) || math.IsInf(us, 0) {
+			return fmt.Errorf("evaluation of %q: sample of %g us: want a finite number above 0", e.Config, us)
+		}
+	}
 	return e.checkTerms()
 }
 
@@ -201,7 +215,7 @@ func (e *Evaluation) checkTerms() error {
 }
 
 // columns of evaluations after id, in the order of Record and scan.
-const columns = `run, at, key, program, config, outcome, error, registers, shared_bytes, spill_bytes, ctas_per_sm, time_us, provenance, limits, cubin, verified, terms, instructions`
+const columns = `run, at, key, program, config, outcome, error, registers, shared_bytes, spill_bytes, ctas_per_sm, time_us, provenance, limits, cubin, verified, terms, instructions, samples, seconds, throttled`
 
 // Record appends an evaluation; it is safe on disk from other processes' kills
 // when Record returns. A later evaluation of the same key, say after a check,
@@ -229,12 +243,24 @@ func (s *Store) Record(e Evaluation) error {
 	if err != nil {
 		return fmt.Errorf("evaluation of %q: instructions: %w", e.Config, err)
 	}
-	st, err := s.statement(`INSERT INTO evaluations (` + columns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+	seconds, err := numbers(e.Seconds)
+	if err != nil {
+		return fmt.Errorf("evaluation of %q: seconds: %w", e.Config, err)
+	}
+	var samples any
+	if len(e.Samples) > 0 {
+		text, err := json.Marshal(e.Samples)
+		if err != nil {
+			return fmt.Errorf("evaluation of %q: samples: %w", e.Config, err)
+		}
+		samples = string(text)
+	}
+	st, err := s.statement(`INSERT INTO evaluations (` + columns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 	if err != nil {
 		return err
 	}
 	_, err = st.Exec(e.Run, e.At.UnixMilli(), e.Key[:], e.Program, e.Config, string(e.Outcome), e.Error,
-		e.Registers, e.SharedBytes, e.SpillBytes, e.CTAsPerSM, us, provenance, limits, e.Cubin, e.Verified, terms, instructions)
+		e.Registers, e.SharedBytes, e.SpillBytes, e.CTAsPerSM, us, provenance, limits, e.Cubin, e.Verified, terms, instructions, samples, seconds, e.Throttled)
 	if err != nil {
 		return explain(s.path, err)
 	}
@@ -321,9 +347,10 @@ func scan(rows *sql.Rows) (Evaluation, error) {
 		provenance, limits sql.NullString
 		terms              sql.NullString
 		instructions       sql.NullString
+		samples, seconds   sql.NullString
 	)
 	err := rows.Scan(&e.ID, &e.Run, &at, &key, &e.Program, &e.Config, &e.Outcome, &e.Error,
-		&e.Registers, &e.SharedBytes, &e.SpillBytes, &e.CTAsPerSM, &us, &provenance, &limits, &e.Cubin, &e.Verified, &terms, &instructions)
+		&e.Registers, &e.SharedBytes, &e.SpillBytes, &e.CTAsPerSM, &us, &provenance, &limits, &e.Cubin, &e.Verified, &terms, &instructions, &samples, &seconds, &e.Throttled)
 	if err != nil {
 		return e, err
 	}
@@ -338,19 +365,19 @@ func scan(rows *sql.Rows) (Evaluation, error) {
 			return e, fmt.Errorf("%w: provenance: %w", ErrDamaged, err)
 		}
 	}
-	if limits.Valid {
-		if err := json.Unmarshal([]byte(limits.String), &e.Limits); err != nil {
-			return e, fmt.Errorf("%w: limits: %w", ErrDamaged, err)
+	for _, c := range []struct {
+		name string
+		text sql.NullString
+		into any
+	}{
+		{"limits", limits, &e.Limits}, {"terms", terms, &e.Terms}, {"instructions", instructions, &e.Instructions},
+		{"samples", samples, &e.Samples}, {"seconds", seconds, &e.Seconds},
+	} {
+		if !c.text.Valid {
+			continue
 		}
-	}
-	if instructions.Valid {
-		if err := json.Unmarshal([]byte(instructions.String), &e.Instructions); err != nil {
-			return e, fmt.Errorf("%w: instructions: %w", ErrDamaged, err)
-		}
-	}
-	if terms.Valid {
-		if err := json.Unmarshal([]byte(terms.String), &e.Terms); err != nil {
-			return e, fmt.Errorf("%w: terms: %w", ErrDamaged, err)
+		if err := json.Unmarshal([]byte(c.text.String), c.into); err != nil {
+			return e, fmt.Errorf("%w: %s: %w", ErrDamaged, c.name, err)
 		}
 	}
 	return e, nil

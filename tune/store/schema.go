@@ -80,4 +80,9 @@ var migrations = []string{
 
 	// What the code is made of is kept.
 	`ALTER TABLE evaluations ADD COLUMN instructions TEXT; -- JSON: SASS mnemonic to count`,
+
+	// So are single times, what trying took, and whether the device was slow meanwhile.
+	`ALTER TABLE evaluations ADD COLUMN samples TEXT; -- JSON: list of microseconds, in the order of the runs
+	ALTER TABLE evaluations ADD COLUMN seconds TEXT; -- JSON: phase to seconds
+	ALTER TABLE evaluations ADD COLUMN throttled INTEGER NOT NULL DEFAULT 0;`,
 }

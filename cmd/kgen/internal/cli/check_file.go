@@ -102,7 +102,7 @@ func (f *launchFlags) launch(c *bench.Case, seed uint64) error {
 		return err
 	}
 	for i, text := range f.args {
-		a, err := bench.ParseArgument(text, i, seed)
+		a, err := bench.ParseArgument(text, i, seed, "")
 		if err != nil {
 			return fmt.Errorf("--arg: %w", err)
 		}

@@ -1,0 +1,208 @@
+package explore_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kgen-dev/kgen/kernels/space"
+	"github.com/kgen-dev/kgen/tune/explore"
+	"github.com/kgen-dev/kgen/tune/replay"
+	"github.com/kgen-dev/kgen/tune/search"
+	"github.com/kgen-dev/kgen/tune/store"
+	"github.com/kgen-dev/kgen/tune/trial"
+)
+
+func medianOf(v []float64) float64 {
+	w := slices.Clone(v)
+	slices.Sort(w)
+	return (w[(len(w)-1)/2] + w[len(w)/2]) / 2
+}
+
+// options are of a search of everything there is in the raw samples.
+func options(s *replay.Space, db *store.Store, b trial.Bench) explore.Options {
+	return explore.Options{
+		Domain: s.Domain(), Bench: b, Measures: true, Store: db,
+		Config: func(p search.Point) space.Config {
+			c := space.Config{}
+			for i, v := range p {
+				c = c.With(s.Names[i], v)
+			}
+			return c
+		},
+		Program:  func(p search.Point) (string, error) { return fmt.Sprint(p), nil },
+		Run:      store.Run{Family: "convolution", Problem: []byte(`{}`), GPU: "a100", Policy: "fake"},
+		Strategy: "random", Budget: len(s.Entries), Batch: 8, Cool: time.Millisecond,
+	}
+}
+
+func pool(t *testing.T, faults, log string) *trial.Pool {
+	t.Helper()
+	p := &trial.Pool{Command: child(faults, log), Workers: 2, OneDevice: true, Deadlines: trial.Deadlines{Run: time.Second}}
+	t.Cleanup(p.Close)
+	return p
+}
+
+func raw(t *testing.T) *replay.Space {
+	t.Helper()
+	s, err := replay.ReadFile(t.Context(), rawSamples)
+	require.NoError(t, err)
+	return s
+}
+
+func openStore(t *testing.T, path string) *store.Store {
+	t.Helper()
+	db, err := store.Open(path)
+	require.NoError(t, err)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// regret is by how much the chosen configuration's true time exceeds the best's.
+func regret(s *replay.Space, r *explore.Result) float64 {
+	best := truth(s, r.Tried[0].Point)
+	for _, t := range r.Tried {
+		best = min(best, truth(s, t.Point))
+	}
+	return truth(s, r.Best[0].Point)/best - 1
+}
+
+const mostRegret = 0.003
+
+// Every fault ends its own configuration and nothing else, in the right class, and the
+// best is found all the same.
+func TestSurvivesEverything(t *testing.T) {
+	t.Parallel()
+	s := raw(t)
+	r, err := explore.Explore(t.Context(), options(s, openStore(t, filepath.Join(t.TempDir(), "db")), pool(t, "all", "")))
+	require.NoError(t, err)
+	require.Len(t, r.Tried, len(s.Entries))
+	met := map[fault]int{}
+	for _, tried := range r.Tried {
+		kind, want := faultOf(s, tried.Point), store.Correct
+		switch e := s.Entry(tried.Point); {
+		case kind != none:
+			want = outcomes[kind]
+			met[kind]++
+		case e.Status == replay.Compile:
+			want = store.Compile
+		case e.Status != replay.Correct:
+			want = store.Runtime
+		}
+		require.Equal(t, want, tried.Evaluation.Outcome, "%s: fault %d: %s", tried.Config, kind, tried.Evaluation.Error)
+	}
+	require.Len(t, met, int(faults)-1, "not every fault was met: %v", met)
+	require.Less(t, regret(s, r), mostRegret)
+	require.Equal(t, explore.DefaultFinalists, r.Finalists)
+	for _, b := range r.Best[:r.Finalists] {
+		require.Len(t, b.Evaluation.Samples, explore.DefaultSamples)
+		require.LessOrEqual(t, b.Low, b.Evaluation.TimeUS)
+		require.GreaterOrEqual(t, b.High, b.Evaluation.TimeUS)
+	}
+}
+
+// tuneToEnd is the tuner that is killed.
+func tuneToEnd(path string) error {
+	s, err := replay.ReadFile(context.Background(), rawSamples)
+	if err != nil {
+		return err
+	}
+	db, err := store.Open(path)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	p := &trial.Pool{Command: child(os.Getenv(faultsEnv), os.Getenv(logEnv)), Workers: 2, OneDevice: true}
+	defer p.Close()
+	o := options(s, db, p)
+	o.Budget = 200
+	o.Progress = func(p explore.Progress) { fmt.Println(p.Phase, p.Done) }
+	_, err = explore.Explore(context.Background(), o)
+	return err
+}
+
+// A tuner that is killed again and again does nothing twice but what was under way.
+func TestKilledTunerResumes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	log, path := filepath.Join(dir, "log"), filepath.Join(dir, "db")
+	tuner := func() *exec.Cmd {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), roleEnv+"=tuner", storeEnv+"="+path, logEnv+"="+log, faultsEnv+"=")
+		cmd.Stderr = os.Stderr
+		return cmd
+	}
+	const kills, batch = 4, 8
+	for round := range kills {
+		cmd := tuner()
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		// The last is killed among the finals.
+		for n := 0; n < 40; n++ {
+			var phase string
+			var done int
+			if _, err := fmt.Fscan(out, &phase, &done); err != nil {
+				break
+			}
+			if round < kills-1 && done > 20*(round+1) || phase == string(explore.Finals) && done > 5 {
+				break
+			}
+			if round == kills-1 {
+				n = 0
+			}
+		}
+		require.NoError(t, cmd.Process.Kill())
+		_ = cmd.Wait() // killed
+	}
+	require.NoError(t, tuner().Run())
+	lines, _, err := logged(log, 0)
+	require.NoError(t, err)
+	twice, samples := 0, 0
+	for line, n := range lines {
+		if n > 1 && line[0] == 'c' {
+			twice += n - 1
+		}
+		if line[:4] == "run1" {
+			samples += n
+		}
+	}
+	require.LessOrEqual(t, twice, kills*batch, "compiled twice beyond what was under way")
+	most := 200 + explore.DefaultFinalists*explore.DefaultSamples + kills*batch + 2*batch // steadying included
+	require.LessOrEqual(t, samples, most)
+
+	db := openStore(t, path)
+	runs, err := db.Runs()
+	require.NoError(t, err)
+	recorded := map[store.Key]int{}
+	for _, r := range runs {
+		all, err := db.Evaluations(r.ID)
+		require.NoError(t, err)
+		for _, e := range all {
+			recorded[e.Key]++
+		}
+	}
+	for key, n := range recorded {
+		require.LessOrEqual(t, n, 2, "%s", key) // a second time where the device was slow
+	}
+}
+
+func TestTimeBudgetAndNothing(t *testing.T) {
+	s := raw(t)
+	o := options(s, openStore(t, filepath.Join(t.TempDir(), "db")), pool(t, "", ""))
+	o.Time = time.Nanosecond
+	_, err := explore.Explore(t.Context(), o)
+	require.ErrorIs(t, err, explore.ErrNothing)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	o.Time = 0
+	_, err = explore.Explore(ctx, o)
+	require.ErrorIs(t, err, context.Canceled)
+}

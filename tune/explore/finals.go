@@ -1,0 +1,217 @@
+package explore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/kgen-dev/kgen/bench"
+)
+
+// ranking is the trials that ended well, fastest first.
+func (s *session) ranking() []Trial {
+	var best []Trial
+	for _, t := range s.tried {
+		if t.Evaluation.Outcome.Timed() {
+			best = append(best, t)
+		}
+	}
+	slices.SortStableFunc(best, func(a, b Trial) int { return cmp.Compare(a.Evaluation.TimeUS, b.Evaluation.TimeUS) })
+	return best
+}
+
+// leaders are the first of a ranking with different code, and the default configuration.
+func (s *session) leaders(ranked []Trial) []Trial {
+	var out []Trial
+	seen := map[string]bool{}
+	for _, t := range ranked {
+		isDefault := s.Default != nil && slices.Equal(t.Point, s.Default)
+		if len(out) >= s.Finalists && !isDefault {
+			continue
+		}
+		if c := t.Evaluation.Cubin; c != "" && seen[c+launchOf(&t)] && !isDefault {
+			continue
+		}
+		seen[t.Evaluation.Cubin+launchOf(&t)] = true
+		out = append(out, t)
+	}
+	return out
+}
+
+// launchOf tells configurations apart that compile to the same code: equal times are no
+// proof, but those with the same samples were one run.
+func launchOf(t *Trial) string { return fmt.Sprint(t.Evaluation.Samples) }
+
+// finals times the leaders again, in turns, so that whatever the device does meanwhile
+// happens to all of them, and checks the winner's results once more.
+func (s *session) finals(ctx context.Context, ranked []Trial) ([]Trial, error) {
+	policy := s.run.Policy
+	final := *s.run
+	final.Policy, final.Started, final.ID = fmt.Sprintf("median of %d in turns; %s", s.Samples, policy), time.Time{}, 0
+	begun, err := s.Store.Begin(final)
+	if err != nil {
+		return nil, err
+	}
+	s.final = begun
+	s.runs = append(s.runs, begun.ID)
+	leaders := s.leaders(ranked)
+	start := time.Now()
+	for round := range s.Samples {
+		if err := s.round(ctx, leaders, round); err != nil {
+			return nil, err
+		}
+		s.show(Finals, round+1, s.Samples, start)
+	}
+	done := leaders[:0]
+	for _, t := range leaders {
+		if err := s.settle(&t); err != nil {
+			return nil, err
+		}
+		if t.Evaluation.Outcome.Timed() {
+			done = append(done, t)
+		}
+	}
+	slices.SortStableFunc(done, func(a, b Trial) int { return cmp.Compare(a.Evaluation.TimeUS, b.Evaluation.TimeUS) })
+	if done, err = s.confirm(ctx, done); err != nil {
+		return nil, err
+	}
+	s.finished = len(done)
+	for _, t := range ranked {
+		if !slices.ContainsFunc(leaders, func(l Trial) bool { return slices.Equal(l.Point, t.Point) }) {
+			done = append(done, t)
+		}
+	}
+	return done, nil
+}
+
+// round times every leader once, those apart whose time of this round is in the store.
+func (s *session) round(ctx context.Context, leaders []Trial, round int) error {
+	for i := range leaders {
+		t := &leaders[i]
+		if !t.Evaluation.Outcome.Timed() {
+			continue
+		}
+		if round == 0 {
+			t.Evaluation.Samples = nil
+		}
+		e := t.Evaluation
+		key := s.final.Key(e.Program+"#"+strconv.Itoa(round), e.Config)
+		old, found, err := s.Store.Lookup(key)
+		if err != nil {
+			return err
+		}
+		if !found {
+			r, err := s.Bench.Run(ctx, t.Point, 1)
+			if err != nil {
+				return err
+			}
+			old = t.Evaluation
+			old.At, old.ID, old.Run, old.Key = time.Time{}, 0, s.final.ID, key
+			old.Seconds = map[string]float64{"run": r.Seconds}
+			fill(&old, &r)
+			s.phases["run"] += r.Seconds
+			if err := s.Store.Record(old); err != nil {
+				return err
+			}
+		}
+		if !old.Outcome.Timed() {
+			t.Evaluation.Outcome, t.Evaluation.Error = old.Outcome, old.Error
+			s.failures[old.Outcome]++
+			s.Log.Error("a leader failed when it was timed again", "config", e.Config, "outcome", old.Outcome, "error", old.Error)
+			continue
+		}
+		t.Evaluation.Samples = append(t.Evaluation.Samples, old.TimeUS)
+	}
+	return nil
+}
+
+// settle turns a leader's samples into its time and records it, unless that was done.
+func (s *session) settle(t *Trial) error {
+	e := &t.Evaluation
+	if !e.Outcome.Timed() {
+		return nil
+	}
+	key := s.final.Key(e.Program, e.Config)
+	old, found, err := s.Store.Lookup(key)
+	if err != nil {
+		return err
+	}
+	if found {
+		*e = old
+	} else {
+		e.At, e.ID, e.Run, e.Key = time.Time{}, 0, s.final.ID, key
+		e.TimeUS, e.Provenance, e.Seconds, e.Throttled = median(e.Samples), bench.Measured, nil, false
+		if err := s.Store.Record(*e); err != nil {
+			return err
+		}
+	}
+	t.Low, t.High = interval(e.Samples)
+	return nil
+}
+
+// confirm checks the winner's results once more; one that is wrong goes, and the next is
+// the winner.
+func (s *session) confirm(ctx context.Context, done []Trial) ([]Trial, error) {
+	for len(done) > 0 {
+		s.show(Confirm, 0, 1, s.begun)
+		e := &done[0].Evaluation
+		r, err := s.Bench.Run(ctx, done[0].Point, 0)
+		if err != nil {
+			return nil, err
+		}
+		if r.Outcome.Timed() {
+			return done, nil
+		}
+		s.Log.Error("the winner fails when it is checked again: it is left out", "config", e.Config, "outcome", r.Outcome, "error", r.Error)
+		s.failures[r.Outcome]++
+		bad := *e
+		bad.At, bad.ID = time.Time{}, 0
+		bad.Outcome, bad.Error, bad.TimeUS, bad.Provenance, bad.Samples, bad.Limits, bad.Terms, bad.Verified = r.Outcome, r.Error, 0, 0, nil, nil, nil, false
+		if err := s.Store.Record(bad); err != nil {
+			return nil, err
+		}
+		done = done[1:]
+	}
+	return done, nil
+}
+
+// usable tells whether a time can be one.
+func usable(us float64) bool { return us > 0 && !math.IsInf(us, 0) }
+
+// median of numbers that are not sorted; 0 of none.
+func median(v []float64) float64 {
+	if len(v) == 0 {
+		return 0
+	}
+	w := slices.Clone(v)
+	slices.Sort(w)
+	if n := len(w); n%2 == 0 {
+		return (w[n/2-1] + w[n/2]) / 2
+	}
+	return w[len(w)/2]
+}
+
+// interval holds the median of what samples were drawn from with 95 %: the order
+// statistics between which it lies by the binomial distribution, whatever theirs is.
+// Zeros where there are too few.
+func interval(samples []float64) (low, high float64) {
+	n := len(samples)
+	w := slices.Clone(samples)
+	slices.Sort(w)
+	below, tail := math.Pow(0.5, float64(n)), 0.0 // probability that k samples lie below the median
+	for k := range n/2 + 1 {
+		if tail+below > 0.025 {
+			if k == 0 {
+				return 0, 0
+			}
+			return w[k-1], w[n-k]
+		}
+		tail += below
+		below *= float64(n-k) / float64(k+1)
+	}
+	return 0, 0
+}

@@ -1,0 +1,157 @@
+// Package spec reads descriptions of what to tune that are not kgen's own kernels: a
+// CUDA C kernel with parameters that are macros, constraints between them, and how it is
+// launched and checked. It reads kgen's own form, docs/space.md, and the T1 form of BAT
+// and Kernel Tuner.
+package spec
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/kgen-dev/kgen/bench/numcheck"
+	"github.com/kgen-dev/kgen/kernels/space"
+)
+
+// Spec is a description. Its expressions are in the grammar of package space.
+type Spec struct {
+	Name    string
+	Dir     string // of the file: other files are relative to it
+	Source  string // file of CUDA C
+	Kernel  string
+	Flags   []string // of the compiler
+	Sizes   space.Env
+	Space   *space.Space
+	Default []string // NAME=VALUE of a configuration to try first; may be empty
+
+	Launch    Launch
+	Arguments []string // as bench.ParseArgument reads them; {expression} stands for its value
+	Tolerance numcheck.Tolerance
+	Reference *Reference // nil: none but what the arguments want
+	Blocks    int        // of a launch that the virtual machine runs, spread over the grid; 0: all
+
+	// Unrunnable says why the space can be searched but not the kernel run; nil if it can.
+	Unrunnable error
+	// Text is the file as it was read.
+	Text []byte
+}
+
+// Launch is how a kernel is launched, in expressions.
+type Launch struct {
+	Grid, Block []string // one to three
+	Shared      string   // dynamic, bytes; "" is none
+}
+
+// Reference is a kernel that computes what is right, with the same arguments.
+type Reference struct {
+	Source  string // file of CUDA C
+	Kernel  string
+	Launch  Launch
+	Defines []string // NAME=VALUE, macros of its source
+}
+
+// maxBytes bounds a description's file.
+const maxBytes = 4 << 20
+
+// Read reads a description.
+func Read(file string) (*Spec, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("%s: a folder: want a file", file)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(text) > maxBytes:
+		return nil, fmt.Errorf("%s: want at most %d bytes", file, maxBytes)
+	}
+	s, err := Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	s.Dir, s.Text = filepath.Dir(file), text
+	if s.Name == "" {
+		s.Name = s.Kernel
+	}
+	return s, nil
+}
+
+// Parse reads a description's text in either form.
+func Parse(text []byte) (*Spec, error) {
+	var keys map[string]json.RawMessage
+	if err := decode(text, &keys, false); err != nil {
+		return nil, err
+	}
+	if _, ok := keys["ConfigurationSpace"]; ok {
+		return parseT1(text)
+	}
+	return parseOwn(text)
+}
+
+// Path is a file that the description names.
+func (s *Spec) Path(file string) string {
+	if filepath.IsAbs(file) {
+		return file
+	}
+	return filepath.Join(s.Dir, file)
+}
+
+// decode reads one JSON object; its errors name the line.
+func decode(text []byte, into any, strict bool) error {
+	d := json.NewDecoder(strings.NewReader(string(text)))
+	if strict {
+		d.DisallowUnknownFields()
+	}
+	err := d.Decode(into)
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		if _, err := d.Token(); !errors.Is(err, io.EOF) {
+			return fmt.Errorf("line %d: text after the object's end", lineAt(text, d.InputOffset()))
+		}
+		return nil
+	case errors.As(err, &syntax):
+		return fmt.Errorf("line %d: %w", lineAt(text, syntax.Offset), err)
+	case errors.As(err, &kind):
+		return fmt.Errorf("line %d: %s is a %s: want %s", lineAt(text, kind.Offset), orObject(kind.Field), kind.Value, plainKind(kind.Type.String()))
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("line %d: the text ends early: want a JSON object", lineAt(text, int64(len(text))))
+	}
+	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+}
+
+func orObject(field string) string {
+	if field == "" {
+		return "the description"
+	}
+	return field
+}
+
+// plainKind names a Go type for people who write JSON.
+func plainKind(name string) string {
+	switch {
+	case strings.HasPrefix(name, "[]"):
+		return "a list"
+	case strings.HasPrefix(name, "map"), strings.Contains(name, "."):
+		return "an object"
+	case strings.HasPrefix(name, "int"):
+		return "a whole number"
+	case strings.HasPrefix(name, "float"):
+		return "a number"
+	}
+	return "a " + name
+}
+
+func lineAt(text []byte, offset int64) int {
+	return 1 + strings.Count(string(text[:min(int(offset), len(text))]), "\n")
+}

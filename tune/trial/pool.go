@@ -1,0 +1,304 @@
+package trial
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/kgen-dev/kgen/tune/store"
+)
+
+// Pool is a Bench whose work is done by child processes that call Serve. One that takes
+// too long is killed, and one that ends is replaced: either ends a single trial.
+type Pool struct {
+	// Command makes the command of a child, which serves its standard input and output.
+	Command func() *exec.Cmd
+	Workers int // most children at a time
+	// OneDevice says that the children share a device that one run may use at a time and
+	// that a failed run may leave unusable to its process.
+	OneDevice bool
+	Deadlines Deadlines
+	Log       *slog.Logger
+
+	init   sync.Once
+	places chan struct{} // a token for each child that may be there beside the idle ones
+	device chan struct{}
+
+	mu   sync.Mutex
+	idle []*child
+}
+
+// Deadlines bound what a child may take for each thing; 0 is the default.
+type Deadlines struct{ Prepare, Compile, Run time.Duration }
+
+// Defaults of Deadlines.
+const (
+	DefaultPrepare = 10 * time.Minute // a reference may be slow: it runs once
+	DefaultCompile = 2 * time.Minute
+	DefaultRun     = 2 * time.Minute
+)
+
+// child is a process that serves.
+type child struct {
+	cmd      *exec.Cmd
+	in       io.WriteCloser
+	out      *json.Decoder
+	replies  chan reply
+	ended    chan struct{} // closed when the process has ended, as err says
+	err      error
+	id       int
+	prepared bool
+	last     string // the point it worked on
+}
+
+func (p *Pool) start() {
+	p.init.Do(func() {
+		p.places = make(chan struct{}, max(1, p.Workers))
+		p.device = make(chan struct{}, 1)
+		d := &p.Deadlines
+		for _, e := range []struct {
+			of   *time.Duration
+			none time.Duration
+		}{{&d.Prepare, DefaultPrepare}, {&d.Compile, DefaultCompile}, {&d.Run, DefaultRun}} {
+			if *e.of == 0 {
+				*e.of = e.none
+			}
+		}
+		if p.Log == nil {
+			p.Log = slog.New(slog.DiscardHandler)
+		}
+	})
+}
+
+// take waits for a child, one that worked on the point if it can be.
+func (p *Pool) take(ctx context.Context, point string) (*child, error) {
+	p.start()
+	select {
+	case p.places <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.idle) == 0 {
+		c, err := p.launch()
+		if err != nil {
+			<-p.places
+		}
+		return c, err
+	}
+	at := len(p.idle) - 1
+	for i, c := range p.idle {
+		if c.last == point {
+			at = i
+		}
+	}
+	c := p.idle[at]
+	p.idle = append(p.idle[:at], p.idle[at+1:]...)
+	return c, nil
+}
+
+// give takes a child back that can go on.
+func (p *Pool) give(c *child) {
+	p.mu.Lock()
+	p.idle = append(p.idle, c)
+	p.mu.Unlock()
+	<-p.places
+}
+
+// drop ends a child.
+func (p *Pool) drop(c *child) {
+	c.kill()
+	<-p.places
+}
+
+func (p *Pool) launch() (*child, error) {
+	cmd := p.Command()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("child process: %w", err)
+	}
+	c := &child{cmd: cmd, in: in, out: json.NewDecoder(out), replies: make(chan reply, 1), ended: make(chan struct{})}
+	go func() {
+		defer close(c.ended)
+		for {
+			var r reply
+			if err := c.out.Decode(&r); err != nil {
+				c.err = cmd.Wait()
+				if c.err == nil {
+					c.err = fmt.Errorf("it ended without an answer: %w", err)
+				}
+				return
+			}
+			c.replies <- r
+		}
+	}()
+	return c, nil
+}
+
+func (c *child) kill() {
+	_ = c.cmd.Process.Kill() // it may have ended
+	<-c.ended
+}
+
+// errDeadline says that a child was killed because it took too long.
+var errDeadline = errors.New("deadline")
+
+// ask sends a request and waits for its answer. After an error the child is of no use.
+func (c *child) ask(ctx context.Context, deadline time.Duration, r request) (reply, error) {
+	c.id++
+	r.ID = c.id
+	text, err := json.Marshal(r)
+	if err != nil {
+		return reply{}, err
+	}
+	if _, err := c.in.Write(append(text, '\n')); err != nil {
+		<-c.ended
+		return reply{}, c.err
+	}
+	timer := time.NewTimer(deadline)
+	defer timer.Stop()
+	select {
+	case a := <-c.replies:
+		return a, nil
+	case <-c.ended:
+		select {
+		case a := <-c.replies: // its last
+			return a, nil
+		default:
+			return reply{}, c.err
+		}
+	case <-timer.C:
+		return reply{}, errDeadline
+	case <-ctx.Done():
+		return reply{}, context.Cause(ctx)
+	}
+}
+
+// work has a child do something for a point.
+func (p *Pool) work(ctx context.Context, point []int, deadline time.Duration, r request) (reply, error) {
+	key := pointKey(point)
+	c, err := p.take(ctx, key)
+	if err != nil {
+		return reply{}, err
+	}
+	if r.Do == "run" && !c.prepared {
+		a, err := c.ask(ctx, p.Deadlines.Prepare, request{Do: "prepare"})
+		if err == nil && a.Error != "" {
+			err = errors.New(a.Error)
+		}
+		if err != nil {
+			p.drop(c)
+			return reply{}, prepareError(ctx, err, p.Deadlines.Prepare)
+		}
+		c.prepared = true
+	}
+	c.last = key
+	r.Point = point
+	a, err := c.ask(ctx, deadline, r)
+	switch {
+	case err != nil:
+		p.drop(c)
+		return a, err
+	case a.Error != "":
+		p.drop(c)
+		return a, &fatalError{a.Error}
+	case p.OneDevice && a.Ran.Outcome == store.Runtime:
+		p.drop(c) // what failed may have left its context unusable
+	default:
+		p.give(c)
+	}
+	return a, nil
+}
+
+// fatalError is a child's after which nothing can be tried.
+type fatalError struct{ text string }
+
+func (e *fatalError) Error() string { return e.text }
+
+// prepareError says why no child can be made ready: no configuration can be run then.
+func prepareError(ctx context.Context, err error, deadline time.Duration) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, errDeadline):
+		return &fatalError{fmt.Sprintf("the buffers and the reference were not ready within %s", deadline)}
+	}
+	return &fatalError{err.Error()}
+}
+
+// outcome is how a trial ends whose child did.
+func (p *Pool) outcome(ctx context.Context, what string, err error, deadline time.Duration, otherwise store.Outcome) (store.Outcome, string, error) {
+	var fatal *fatalError
+	switch {
+	case ctx.Err() != nil:
+		return "", "", context.Cause(ctx)
+	case errors.As(err, &fatal):
+		return "", "", err
+	case errors.Is(err, errDeadline):
+		return store.Timeout, fmt.Sprintf("not %s within %s", what, deadline), nil
+	}
+	p.Log.Warn("a child process ended", "error", err)
+	return otherwise, fmt.Sprintf("the process in which it was %s ended: %v", what, err), nil
+}
+
+// Compile implements Bench.
+func (p *Pool) Compile(ctx context.Context, point []int) (Built, error) {
+	p.start()
+	start := time.Now()
+	a, err := p.work(ctx, point, p.Deadlines.Compile, request{Do: "compile"})
+	if err == nil {
+		return a.Built, nil
+	}
+	b := Built{}
+	b.Outcome, b.Error, err = p.outcome(ctx, "compiled", err, p.Deadlines.Compile, store.Compile)
+	b.Seconds = time.Since(start).Seconds()
+	return b, err
+}
+
+// Run implements Bench.
+func (p *Pool) Run(ctx context.Context, point []int, samples int) (Ran, error) {
+	p.start()
+	if p.OneDevice {
+		select {
+		case p.device <- struct{}{}:
+			defer func() { <-p.device }()
+		case <-ctx.Done():
+			return Ran{}, context.Cause(ctx)
+		}
+	}
+	start := time.Now()
+	a, err := p.work(ctx, point, p.Deadlines.Run, request{Do: "run", Samples: samples})
+	if err == nil {
+		return a.Ran, nil
+	}
+	r := Ran{}
+	r.Outcome, r.Error, err = p.outcome(ctx, "run", err, p.Deadlines.Run, store.Runtime)
+	r.Seconds = time.Since(start).Seconds()
+	return r, err
+}
+
+// Close ends the children.
+func (p *Pool) Close() {
+	p.start()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.idle {
+		c.in.Close()
+		c.kill()
+	}
+	p.idle = nil
+}

@@ -1,0 +1,51 @@
+package trial
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/cache"
+)
+
+// mostRemembered bounds what of a reference is kept for the next process.
+const mostRemembered = 256 << 20
+
+// referenceKey names what a reference computes.
+func (k *Kernel) referenceKey(c *compiled, l *bench.CaseLaunch) cache.Key {
+	return cache.KeyOf("kgen reference 1", string(c.cubin), fmt.Sprint(*l), fmt.Sprint(k.Spec.Arguments, k.Spec.Sizes, k.Seed), k.Device.Name())
+}
+
+// remembered fills in what the buffers must hold from the cache.
+func (k *Kernel) remembered(key cache.Key, data []bench.CaseBuffer) bool {
+	text, ok := k.Cache.Get(key)
+	var kept [][]byte
+	if !ok || json.Unmarshal(text, &kept) != nil || len(kept) != len(data) {
+		return false
+	}
+	for i := range kept {
+		if int64(len(kept[i])) != data[i].Size() {
+			return false
+		}
+	}
+	for i := range kept {
+		data[i].Want = kept[i]
+	}
+	return true
+}
+
+// remember keeps what the buffers must hold; that it cannot costs time alone.
+func (k *Kernel) remember(key cache.Key, data []bench.CaseBuffer) {
+	var kept [][]byte
+	total := 0
+	for i := range data {
+		kept = append(kept, data[i].Want)
+		total += len(data[i].Want)
+	}
+	if total > mostRemembered {
+		return
+	}
+	if text, err := json.Marshal(kept); err == nil {
+		_ = k.Cache.Put(key, text)
+	}
+}
