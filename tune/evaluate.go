@@ -50,8 +50,16 @@ func (s *session) evaluate(ctx context.Context, ranked []candidate) ([]finding, 
 	printed := map[string]string{} // source by configuration
 	s.phase(Compile, min(s.Configs, len(queue)))
 	var found []finding
+	begun := time.Now()
 	for enough := 0; enough < s.Configs && len(queue) > 0; {
-		batch := queue[:min(len(queue), s.Configs-enough)]
+		size := min(len(queue), s.Configs-enough)
+		if s.Time > 0 {
+			if time.Since(begun) >= s.Time && len(found) > 0 {
+				break
+			}
+			size = min(size, s.Workers)
+		}
+		batch := queue[:size]
 		queue = queue[len(batch):]
 		got := make([]*finding, len(batch))
 		counts := make([]bool, len(batch))

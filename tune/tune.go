@@ -31,9 +31,10 @@ type Options struct {
 	Dir       string       // folder of the artifacts; made if it is not there
 
 	Seed    uint64
-	Configs int // most configurations to compile; 0: DefaultConfigs
-	Top     int // how many to verify and report; 0: DefaultTop
-	Workers int // configurations compiled at a time; 0: one for each core
+	Configs int           // most configurations to compile; 0: DefaultConfigs
+	Time    time.Duration // after which none is compiled any more; 0: as long as it takes
+	Top     int           // how many to verify and report; 0: DefaultTop
+	Workers int           // configurations compiled at a time; 0: one for each core
 
 	Command string // for the store's record of the run
 	Version string // of kgen, likewise

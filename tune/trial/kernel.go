@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -83,6 +84,38 @@ func (k *Kernel) source(name string) (string, error) {
 	return string(text), nil
 }
 
+// included matches what a source reads from its own folder.
+var included = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"`)
+
+// maxIncludes bounds the files that a source includes.
+const maxIncludes = 1000
+
+// sourceDigest is that of a source and of the files beside it that it includes; those
+// which are not there may be the compiler's own.
+func (k *Kernel) sourceDigest(name string) (string, error) {
+	var parts []string
+	seen := map[string]bool{name: true}
+	for queue := []string{name}; len(queue) > 0 && len(seen) < maxIncludes; queue = queue[1:] {
+		text, err := k.source(queue[0])
+		if err != nil {
+			if queue[0] == name {
+				return "", err
+			}
+			continue
+		}
+		parts = append(parts, queue[0], text)
+		for _, m := range included.FindAllStringSubmatch(text, -1) {
+			for _, file := range []string{m[1], filepath.Join(filepath.Dir(queue[0]), m[1])} {
+				if !seen[file] {
+					seen[file] = true
+					queue = append(queue, file)
+				}
+			}
+		}
+	}
+	return digest(parts...), nil
+}
+
 // flags are the compiler's for macros NAME=VALUE.
 func (k *Kernel) flags(defines []string) []string {
 	flags := []string{"-I" + k.Spec.Path(".")}
@@ -95,19 +128,13 @@ func (k *Kernel) flags(defines []string) []string {
 
 // Program is the digest of what a configuration is compiled from.
 func (k *Kernel) Program(point []int) (string, error) {
-	text, err := k.source(k.Spec.Source)
+	text, err := k.sourceDigest(k.Spec.Source)
 	if err != nil {
 		return "", err
 	}
-	l, err := k.Spec.Launch(point)
-	return digest(append([]string{text, k.Spec.Kernel, fmt.Sprint(l), err2text(err)}, k.flags(k.Spec.Defines(point))...)...), nil
-}
-
-func err2text(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
+	l, err := k.Spec.Launch(point) // one that cannot be made is a digest's part too
+	parts := []string{text, k.Spec.Kernel, fmt.Sprint(l, err), strings.Join(k.Spec.Flags, " ")}
+	return digest(append(parts, k.Spec.Defines(point)...)...), nil
 }
 
 // Compile implements Bench.

@@ -9,7 +9,9 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
+	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/tune"
+	"github.com/kgen-dev/kgen/tune/explore"
 )
 
 // logEvery is how often a long phase says where it stands when no bar does.
@@ -21,7 +23,7 @@ type progress struct {
 	a     *app
 	log   *slog.Logger // for the run: above the bar where there is one
 	draw  bool
-	phase tune.Phase
+	phase string
 	last  time.Time
 
 	mu  sync.Mutex // the bar and the log share the terminal
@@ -56,46 +58,82 @@ func (w aboveBar) Write(line []byte) (int, error) {
 
 var _ io.Writer = aboveBar{}
 
-func (p *progress) show(s tune.Progress) {
+// standing is where a run stands.
+type standing struct {
+	phase       string
+	done, total int
+	best        string // time and where it is from; "" before the first
+	failed      int
+	left        time.Duration // 0: not known
+}
+
+// tuning shows where the tuning of a family stands.
+func (p *progress) tuning(t tune.Progress) {
+	s := standing{phase: string(t.Phase), done: t.Done, total: t.Total, left: t.Left}
+	if b := t.Best; b != nil {
+		s.best = timeSoFar(b.TimeUS, b.Provenance)
+	}
+	for _, f := range t.Failures {
+		s.failed += f.Count
+	}
+	p.show(s)
+}
+
+// exploring shows where the search of a space stands.
+func (p *progress) exploring(t explore.Progress) {
+	s := standing{phase: string(t.Phase), done: t.Done, total: t.Total, left: t.Left}
+	if b := t.Best; b != nil {
+		s.best = timeSoFar(b.Evaluation.TimeUS, b.Evaluation.Provenance)
+	}
+	for _, n := range t.Failures {
+		s.failed += n
+	}
+	p.show(s)
+}
+
+func timeSoFar(us float64, from bench.Provenance) string { return fmt.Sprintf("%.4g us %s", us, from) }
+
+func (p *progress) show(s standing) {
 	if p.draw {
 		p.drawBar(s)
 		return
 	}
 	now := time.Now()
-	if s.Phase == p.phase && now.Sub(p.last) < logEvery {
+	if s.phase == p.phase && now.Sub(p.last) < logEvery {
 		return
 	}
-	p.phase, p.last = s.Phase, now
-	args := []any{"done", s.Done, "of", s.Total}
-	if s.Best != nil {
-		args = append(args, "best", bestSoFar(s.Best))
+	p.phase, p.last = s.phase, now
+	args := []any{"done", s.done, "of", s.total}
+	if s.best != "" {
+		args = append(args, "best", s.best)
 	}
-	if s.Left > 0 {
-		args = append(args, "left", s.Left.Round(time.Second))
+	if s.failed > 0 {
+		args = append(args, "failed", s.failed)
 	}
-	p.log.Info(string(s.Phase), args...)
+	if s.left > 0 {
+		args = append(args, "left", s.left.Round(time.Second))
+	}
+	p.log.Info(s.phase, args...)
 }
 
-func bestSoFar(b *tune.Best) string { return fmt.Sprintf("%.0f us %s", b.TimeUS, b.Provenance) }
-
-func (p *progress) drawBar(s tune.Progress) {
+func (p *progress) drawBar(s standing) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s.Total == 0 {
+	if s.total == 0 {
 		return
 	}
-	if p.bar == nil || s.Phase != p.phase {
+	if p.bar == nil || s.phase != p.phase {
 		p.finish()
-		p.phase = s.Phase
-		p.bar = progressbar.NewOptions(s.Total,
+		p.phase = s.phase
+		p.bar = progressbar.NewOptions(s.total,
 			progressbar.OptionSetWriter(p.a.err), progressbar.OptionThrottle(100*time.Millisecond),
 			progressbar.OptionShowCount(), progressbar.OptionClearOnFinish(), progressbar.OptionFullWidth(),
-			progressbar.OptionSetDescription(string(s.Phase)))
+			progressbar.OptionSetDescription(s.phase))
 	}
-	if s.Best != nil {
-		p.bar.Describe(fmt.Sprintf("%s, best %s", s.Phase, bestSoFar(s.Best)))
+	if s.best != "" {
+		p.bar.Describe(fmt.Sprintf("%s, best %s", s.phase, s.best))
 	}
-	_ = p.bar.Set(s.Done) // likewise
+	_ = p.bar.Set(s.done) // likewise
 }
 
 // done removes the bar.

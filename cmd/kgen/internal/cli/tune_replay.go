@@ -14,8 +14,8 @@ import (
 // replay searches a published space.
 func (a *app) replay(ctx context.Context, f *tuneFlags, gpu string) error {
 	switch {
-	case f.budget < 1:
-		return usagef("--budget %d: want 1 or more", f.budget)
+	case f.budget.time > 0:
+		return usagef("--budget %s: a replay takes no time: want a number of configurations", &f.budget)
 	case gpu != "":
 		return usagef("--gpu %s: a replay has the GPU on which its space was timed", gpu)
 	case f.store != "" || f.dir != "":
@@ -30,7 +30,7 @@ func (a *app) replay(ctx context.Context, f *tuneFlags, gpu string) error {
 	if s.Cut != "" {
 		a.log.Warn(string(s.Cut), "file", f.replay, "configurations", len(s.Entries))
 	}
-	r, err := s.Search(ctx, f.strategy, f.budget, f.seed)
+	r, err := s.Search(ctx, f.strategy, f.most(), f.seed)
 	if err != nil {
 		return spaceFileError("--replay", f.replay, err)
 	}

@@ -128,12 +128,12 @@ func TestProgressLines(t *testing.T) {
 	a := &app{err: &words, log: slog.New(slog.NewTextHandler(&words, &slog.HandlerOptions{ReplaceAttr: dropTime}))}
 	p := a.newProgress()
 	best := tuned().Best[0]
-	p.show(tune.Progress{Phase: tune.Compile, Done: 0, Total: 10})
-	p.show(tune.Progress{Phase: tune.Compile, Done: 5, Total: 10, Best: &best})
-	p.show(tune.Progress{Phase: tune.Verify, Done: 0, Total: 3, Best: &best, Left: 1400 * time.Millisecond})
+	p.tuning(tune.Progress{Phase: tune.Compile, Done: 0, Total: 10})
+	p.tuning(tune.Progress{Phase: tune.Compile, Done: 5, Total: 10, Best: &best})
+	p.tuning(tune.Progress{Phase: tune.Verify, Done: 0, Total: 3, Best: &best, Left: 1400 * time.Millisecond})
 	p.done()
 	require.Equal(t, `level=INFO msg=compile done=0 of=10
-level=INFO msg=verify done=0 of=3 best="610 us predicted" left=1s
+level=INFO msg=verify done=0 of=3 best="610.2 us predicted" left=1s
 `, words.String())
 }
 
@@ -142,13 +142,13 @@ func TestProgressBar(t *testing.T) {
 	var words strings.Builder
 	p := newProgress(&app{err: &words}, true)
 	best := tuned().Best[0]
-	p.show(tune.Progress{Phase: tune.Rank})
-	p.show(tune.Progress{Phase: tune.Compile, Done: 1, Total: 10, Best: &best})
+	p.tuning(tune.Progress{Phase: tune.Rank})
+	p.tuning(tune.Progress{Phase: tune.Compile, Done: 1, Total: 10, Best: &best})
 	p.log.Info("unseen")
 	p.log.Warn("a line above")
-	p.show(tune.Progress{Phase: tune.Verify, Done: 1, Total: 10})
+	p.tuning(tune.Progress{Phase: tune.Verify, Done: 1, Total: 10})
 	p.done()
-	require.Contains(t, words.String(), "compile, best 610 us predicted")
+	require.Contains(t, words.String(), "compile, best 610.2 us predicted")
 	require.Contains(t, words.String(), "verify")
 	require.Contains(t, words.String(), "\rlevel=WARN msg=\"a line above\"\n")
 	require.Equal(t, 1, strings.Count(words.String(), "\n"))

@@ -1,0 +1,260 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/bench/vm"
+	"github.com/kgen-dev/kgen/codegen/atomicfile"
+	"github.com/kgen-dev/kgen/codegen/nvrtc"
+	"github.com/kgen-dev/kgen/tune/explore"
+	"github.com/kgen-dev/kgen/tune/model"
+	"github.com/kgen-dev/kgen/tune/search"
+	"github.com/kgen-dev/kgen/tune/spec"
+	"github.com/kgen-dev/kgen/tune/store"
+	"github.com/kgen-dev/kgen/tune/trial"
+)
+
+// tuneSpace tunes the kernel that a file describes.
+func (a *app) tuneSpace(ctx context.Context, f *tuneFlags, gpuName string) error {
+	b, err := readSpace(f.space, gpuName)
+	if err != nil {
+		return err
+	}
+	if f.strategy != "" && search.Describe(f.strategy) == "" {
+		return usagef("--strategy %q: want one of %s%s", f.strategy, orList(search.Names()), didYouMean(f.strategy, search.Names()))
+	}
+	if err := b.Unrunnable; err != nil {
+		return usagef("--space %s: it cannot be run: %w", f.space, err)
+	}
+	k, err := a.spaceKernel(f, b)
+	if err != nil {
+		return err
+	}
+	if f.child {
+		return a.serveTrials(ctx, f, k)
+	}
+	first, err := b.First()
+	if err != nil {
+		return usagef("--space %s: %w", f.space, err)
+	}
+	if _, err := b.Buffers(f.seed); err != nil {
+		return usagef("--space %s: %w", f.space, err)
+	}
+	if _, err := k.Program(firstPoint(b, first)); err != nil {
+		return usagef("--space %s: %w", f.space, err)
+	}
+	return a.exploreSpace(ctx, f, b, k, first)
+}
+
+// readSpace reads a description and gives it a GPU.
+func readSpace(file, gpuName string) (*spec.Bound, error) {
+	s, err := spec.Read(file)
+	var missing *fs.PathError
+	switch {
+	case errors.As(err, &missing):
+		return nil, usagef("--space %s: %w", file, missing.Err)
+	case err != nil:
+		return nil, usagef("--space %w", err)
+	}
+	gpu, err := lookupGPU(gpuName)
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.Bind(gpu)
+	if err != nil {
+		return nil, usagef("--space %s: %w", file, err)
+	}
+	return b, nil
+}
+
+// firstPoint is the default configuration's point, or else the space's first.
+func firstPoint(b *spec.Bound, first []int) []int {
+	if first == nil {
+		first, _ = b.Space.Next(nil) // there is one: Bind looked
+	}
+	return first
+}
+
+// spaceKernel is what tries configurations; it has a device in a child alone.
+func (a *app) spaceKernel(f *tuneFlags, b *spec.Bound) (*trial.Kernel, error) {
+	compiler, err := nvrtc.Find()
+	if err != nil {
+		return nil, fmt.Errorf("%w; %s", err, nvrtc.Remedy(err))
+	}
+	return &trial.Kernel{
+		Spec: b, Compiler: compiler, Seed: f.seed, Cache: a.openCache(),
+		Called: func(symbol, name string) bool { return symbol == name || calledInSource(symbol, name) },
+	}, nil
+}
+
+// serveTrials is what a child process does.
+func (a *app) serveTrials(ctx context.Context, f *tuneFlags, k *trial.Kernel) error {
+	device, err := f.openDevice(k.Spec)
+	if err != nil {
+		return err
+	}
+	defer device.Close()
+	k.Device = device
+	return trial.Serve(ctx, k, a.in, a.out)
+}
+
+func (f *tuneFlags) openDevice(b *spec.Bound) (bench.Device, error) {
+	if f.device.value == "cuda" {
+		return openThisGPU(b.GPU)
+	}
+	return vm.New(vm.Options{GPU: b.GPU, Seed: f.seed})
+}
+
+// childCommand starts this program again to try configurations.
+func (f *tuneFlags) childCommand(gpuName string) (func() *exec.Cmd, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"tune", "--space", f.space, "--gpu", gpuName, "--device", f.device.value, "--seed", strconv.FormatUint(f.seed, 10), "--child"}
+	return func() *exec.Cmd {
+		cmd := exec.Command(program, args...)
+		cmd.Stderr = os.Stderr
+		// A Ctrl-C is for the parent, which ends its children.
+		ownGroup(cmd)
+		return cmd
+	}, nil
+}
+
+// exploreSpace searches and prints.
+func (a *app) exploreSpace(ctx context.Context, f *tuneFlags, b *spec.Bound, k *trial.Kernel, first []int) error {
+	if f.dir != "" {
+		if err := checkFolder("-o", f.dir, f.dir); err != nil {
+			return err
+		}
+	}
+	measures := f.device.value == "cuda"
+	driver := ""
+	if measures {
+		d, err := openThisGPU(b.GPU) // to say at once that there is none
+		if err != nil {
+			return err
+		}
+		driver = d.Name()
+		d.Close()
+	}
+	command, err := f.childCommand(b.GPU.ID)
+	if err != nil {
+		return err
+	}
+	s, err := a.openStore(f.store)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	pool := &trial.Pool{Command: command, Workers: runtime.GOMAXPROCS(0), OneDevice: measures, Log: a.log}
+	defer pool.Close()
+	p := a.newProgress()
+	o := explore.Options{
+		Domain: b.Space, Config: b.Space.At, Program: k.Program, Bench: pool, Measures: measures,
+		Store: s, Run: spaceRun(b, k, measures, driver),
+		Strategy: f.strategy, Seed: f.seed, Budget: f.most(), Time: f.budget.time, Default: first,
+		Cool: coolDown, Progress: p.exploring, Log: p.log,
+	}
+	if f.effort.value == "quick" {
+		o.Finalists = 5
+	}
+	r, err := explore.Explore(ctx, o)
+	p.done()
+	switch {
+	case errors.Is(err, context.Canceled):
+		a.log.Info("what was done is recorded: the same command goes on from there", "store", s.Path())
+		return err
+	case errors.Is(err, explore.ErrNothing):
+		return fmt.Errorf("--space %s: %w", f.space, err)
+	case err != nil:
+		return err
+	}
+	report := a.spaceReport(f, b, r)
+	if report.Artifacts.Plot, err = plotProgress(f, s, b, r); err != nil {
+		return err
+	}
+	report.Artifacts.Store = s.Path()
+	return a.printSpace(b, report)
+}
+
+// spaceRun is what the evaluations of a space are recorded under.
+func spaceRun(b *spec.Bound, k *trial.Kernel, measures bool, driver string) store.Run {
+	major, minor := k.Compiler.Version()
+	problem := map[string]any{"arguments": b.Arguments, "tolerance": b.Tolerance}
+	for name, v := range b.Sizes {
+		problem[name] = v
+	}
+	if b.Reference != nil {
+		problem["reference"] = b.Reference
+	}
+	text, err := json.Marshal(problem)
+	if err != nil {
+		panic(err) // strings and numbers can be written
+	}
+	run := store.Run{
+		Command: strings.Join(os.Args, " "), Family: b.Name, Problem: text, GPU: b.GPU.ID, Types: "cuda",
+		Kgen: readBuildInfo().Version, Compiler: fmt.Sprintf("NVRTC %d.%d", major, minor), Driver: driver,
+	}
+	if run.Family == "" {
+		run.Family = "kernel"
+	}
+	if measures {
+		run.Policy = "one launch over fresh buffers, after one"
+		return run
+	}
+	run.Policy, run.CostModel = fmt.Sprintf("predicted from counts of %s", countedBlocks(b)), model.CountedVersion
+	return run
+}
+
+func countedBlocks(b *spec.Bound) string {
+	if b.Blocks == 0 {
+		return "all blocks"
+	}
+	return fmt.Sprintf("%d blocks", b.Blocks)
+}
+
+// plotProgress draws how the search went, beside the store or in --output.
+func plotProgress(f *tuneFlags, s *store.Store, b *spec.Bound, r *explore.Result) (string, error) {
+	dir := f.dir
+	if dir == "" {
+		h := fnv.New32a()
+		fmt.Fprint(h, b.Name, b.GPU.ID, string(b.Text))
+		dir = filepath.Join(filepath.Dir(s.Path()), "best", fmt.Sprintf("%08x", h.Sum32()))
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	svg, err := drawProgress(b, r)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return "", fmt.Errorf("folder of the plot: %w", err)
+	}
+	file := filepath.Join(dir, fmt.Sprintf("%s-%s.svg", fileName(b.Name), b.GPU.ID))
+	return file, atomicfile.Write(atomicfile.Bytes(file, svg))
+}
+
+// fileName is a name without what a path or a shell reads.
+func fileName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '-' || r == '_' || r == '.' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, name)
+}

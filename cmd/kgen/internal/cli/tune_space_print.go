@@ -1,0 +1,267 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/kernels/space"
+	"github.com/kgen-dev/kgen/roofline"
+	"github.com/kgen-dev/kgen/roofline/plot"
+	"github.com/kgen-dev/kgen/tune/explore"
+	"github.com/kgen-dev/kgen/tune/search"
+	"github.com/kgen-dev/kgen/tune/spec"
+	"github.com/kgen-dev/kgen/tune/store"
+)
+
+// coolDown is how long a GPU that has become slower is left alone.
+const coolDown = 5 * time.Second
+
+// mostShown is how many of the best are printed.
+const mostShown = 10
+
+// spaceReport is what kgen tune --space --json prints.
+type spaceReport struct {
+	Kernel      string                `json:"kernel"`
+	GPU         string                `json:"gpu"`
+	Space       spaceSize             `json:"space"`
+	Strategy    string                `json:"strategy"`
+	Seed        uint64                `json:"seed"`
+	Evaluations int                   `json:"evaluations"`
+	Fresh       int                   `json:"fresh"` // evaluations that were not in the store
+	Failures    map[store.Outcome]int `json:"failures"`
+	Best        []spaceBest           `json:"best"`
+	Importance  []explore.Importance  `json:"importance"`
+	Seconds     map[string]float64    `json:"seconds"` // by phase, added up over all processes
+	Trace       []spaceTry            `json:"trace"`
+	Artifacts   spaceArtifacts        `json:"artifacts"`
+}
+
+type spaceSize struct {
+	Total   int64         `json:"total"`
+	Valid   int64         `json:"valid"`
+	Removed []removedText `json:"removed"`
+}
+
+type removedText struct {
+	Constraint string `json:"constraint"`
+	Count      int64  `json:"count"`
+}
+
+type spaceBest struct {
+	Config      space.Config       `json:"config"`
+	TimeUS      float64            `json:"time_us"`
+	LowUS       *float64           `json:"low_us"` // 95 % interval of the median; null without samples
+	HighUS      *float64           `json:"high_us"`
+	Samples     int                `json:"samples"`
+	Provenance  bench.Provenance   `json:"provenance"`
+	Verified    bool               `json:"verified"`
+	Throttled   bool               `json:"throttled"`
+	Registers   int                `json:"registers"`
+	SharedBytes int                `json:"shared_bytes"`
+	SpillBytes  int                `json:"spill_bytes"`
+	CTAsPerSM   int                `json:"ctas_per_sm"`
+	Limits      map[string]float64 `json:"limits"`
+	Terms       map[string]float64 `json:"terms"`
+}
+
+type spaceTry struct {
+	Evaluation int           `json:"evaluation"` // from 1
+	Config     space.Config  `json:"config"`
+	Status     store.Outcome `json:"status"`
+	Error      string        `json:"error,omitempty"`
+	TimeUS     *float64      `json:"time_us"`
+	BestUS     *float64      `json:"best_us"`
+}
+
+type spaceArtifacts struct {
+	Plot  string `json:"plot"`
+	Store string `json:"store"`
+}
+
+func sizeOf(c space.Counts) spaceSize {
+	s := spaceSize{Total: c.Total, Valid: c.Valid, Removed: []removedText{}}
+	for _, r := range c.Removed {
+		s.Removed = append(s.Removed, removedText{r.Constraint, r.Count})
+	}
+	return s
+}
+
+func (a *app) spaceReport(f *tuneFlags, b *spec.Bound, r *explore.Result) *spaceReport {
+	out := &spaceReport{
+		Kernel: b.Name, GPU: b.GPU.ID, Space: sizeOf(b.Space.Count()), Strategy: f.strategy, Seed: f.seed,
+		Evaluations: len(r.Tried), Fresh: r.Fresh, Failures: map[store.Outcome]int{}, Seconds: r.Seconds,
+		Importance: explore.Importances(r.Tried),
+	}
+	if out.Strategy == "" {
+		out.Strategy = search.Default
+	}
+	for _, t := range r.Best[:min(mostShown, len(r.Best))] {
+		out.Best = append(out.Best, bestOf(&t))
+	}
+	var best *float64
+	for i, t := range r.Tried {
+		e := &t.Evaluation
+		try := spaceTry{Evaluation: i + 1, Config: t.Config, Status: e.Outcome, Error: e.Error}
+		if e.Outcome.Timed() {
+			us := e.TimeUS
+			try.TimeUS = &us
+			if best == nil || us < *best {
+				best = &us
+			}
+		} else {
+			out.Failures[e.Outcome]++
+		}
+		try.BestUS = best
+		out.Trace = append(out.Trace, try)
+	}
+	return out
+}
+
+func bestOf(t *explore.Trial) spaceBest {
+	e := &t.Evaluation
+	b := spaceBest{
+		Config: t.Config, TimeUS: e.TimeUS, Samples: len(e.Samples), Provenance: e.Provenance, Verified: e.Verified, Throttled: e.Throttled,
+		Registers: e.Registers, SharedBytes: e.SharedBytes, SpillBytes: e.SpillBytes, CTAsPerSM: e.CTAsPerSM, Limits: e.Limits, Terms: e.Terms,
+	}
+	if t.High > 0 {
+		b.LowUS, b.HighUS = &t.Low, &t.High
+	}
+	return b
+}
+
+func (a *app) printSpace(b *spec.Bound, r *spaceReport) error {
+	if a.json {
+		return a.printJSON(r)
+	}
+	fmt.Fprintf(a.out, "%s on %s\n", visible(r.Kernel), b.GPU.Name)
+	fmt.Fprintf(a.out, "space     %s\n", b.Space.Count())
+	fmt.Fprintf(a.out, "tried     %d with %s, seed %d%s%s\n", r.Evaluations, r.Strategy, r.Seed, knownText(r), failedText(r.Failures))
+	fmt.Fprintf(a.out, "checked   %s\n\n", checkedText(b))
+	if err := a.printSpaceBest(r.Best); err != nil {
+		return err
+	}
+	if len(r.Importance) > 0 {
+		var parts []string
+		for _, i := range r.Importance {
+			parts = append(parts, fmt.Sprintf("%s %.2f", i.Parameter, i.Share))
+		}
+		fmt.Fprintf(a.out, "matters   %s (share of the variance that each explains alone)\n", strings.Join(parts, ", "))
+	}
+	var parts []string
+	for _, phase := range slices.Sorted(maps.Keys(r.Seconds)) {
+		parts = append(parts, fmt.Sprintf("%s %.1f", phase, r.Seconds[phase]))
+	}
+	if len(parts) > 0 {
+		fmt.Fprintf(a.out, "seconds   %s, of all processes together\n", strings.Join(parts, ", "))
+	}
+	fmt.Fprintf(a.out, "plot      %s\nstore     %s\n", r.Artifacts.Plot, r.Artifacts.Store)
+	return nil
+}
+
+func knownText(r *spaceReport) string {
+	if n := r.Evaluations - r.Fresh; n > 0 {
+		return fmt.Sprintf("; %d were in the store", n)
+	}
+	return ""
+}
+
+func failedText(failures map[store.Outcome]int) string {
+	var parts []string
+	for _, o := range store.Outcomes() {
+		if n := failures[o]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", o, n))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "; failed: " + strings.Join(parts, ", ")
+}
+
+// checkedText says what results are held to.
+func checkedText(b *spec.Bound) string {
+	switch {
+	case b.Reference != nil:
+		return fmt.Sprintf("against kernel %s, within %g absolute and %g relative", visible(b.Reference.Kernel), b.Tolerance.Absolute, b.Tolerance.Relative)
+	case slices.ContainsFunc(b.Arguments, func(t string) bool { return strings.Contains(t, ",want=") }):
+		return fmt.Sprintf("against files, within %g absolute and %g relative", b.Tolerance.Absolute, b.Tolerance.Relative)
+	}
+	return "for faults alone: nothing says what is right"
+}
+
+// printSpaceBest prints the best as a table, the parameters first.
+func (a *app) printSpaceBest(best []spaceBest) error {
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	for i := range best[0].Config.Len() {
+		name, _ := best[0].Config.At(i)
+		fmt.Fprintf(w, "%s\t", strings.ToUpper(name))
+	}
+	fmt.Fprint(w, "REGISTERS\tSHARED B\tSPILLS B\tCTAS/SM\tTIME\t\tLIMIT\tVERIFIED\n")
+	for _, b := range best {
+		for i := range b.Config.Len() {
+			fmt.Fprintf(w, "%s\t", b.Config.Text(i))
+		}
+		verified := "no"
+		if b.Verified {
+			verified = "yes"
+		}
+		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%s\t%s\t%s\t%s\n", b.Registers, b.SharedBytes, b.SpillBytes, b.CTAsPerSM,
+			timeText(&b), b.Provenance, limitOf(b.Limits), verified)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.out)
+	return nil
+}
+
+// timeText is a time with its interval, if there is one.
+func timeText(b *spaceBest) string {
+	text := strconv.FormatFloat(b.TimeUS, 'f', 2, 64)
+	if b.LowUS != nil {
+		text += fmt.Sprintf(" (%.2f to %.2f)", *b.LowUS, *b.HighUS)
+	}
+	if b.Throttled {
+		text += " throttled"
+	}
+	return text + " us"
+}
+
+// limitOf is the unit that work keeps busy longest; "-" where it was not counted.
+func limitOf(limits map[string]float64) string {
+	most := "-"
+	for _, u := range roofline.Units() {
+		if us, ok := limits[string(u)]; ok && us > limits[most] {
+			most = string(u)
+		}
+	}
+	return most
+}
+
+// drawProgress is an SVG of the times in the order in which they were tried.
+func drawProgress(b *spec.Bound, r *explore.Result) ([]byte, error) {
+	p := plot.Progress{
+		Title:    fmt.Sprintf("%s on %s", visible(b.Name), b.GPU.Name),
+		Subtitle: fmt.Sprintf("%d configurations tried, the best: %s", len(r.Tried), r.Best[0].Config),
+		From:     r.Best[0].Evaluation.Provenance,
+	}
+	for _, t := range r.Tried {
+		p.US = append(p.US, t.Evaluation.TimeUS)
+	}
+	scene, err := p.Scene()
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	if err := scene.WriteSVG(&out); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
