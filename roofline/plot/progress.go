@@ -34,20 +34,20 @@ func (p *Progress) Scene() (*Scene, error) {
 	h := (&Figure{Title: p.Title, Subtitle: p.Subtitle}).heading()
 	top := h.bottom + 16
 	low, high := steps(least*0.95, most*1.05)
-	y := axis{low, high, top + height, top}
-	x := func(n int) float64 { return leftMargin + frameWidth*float64(n)/float64(len(p.US)+1) }
+	y := axis{low: low, high: high, start: top + height, end: top}
+	x := axis{high: float64(len(p.US) + 1), start: leftMargin, end: leftMargin + frameWidth, linear: true}
 	s := &Scene{
 		Width: leftMargin + frameWidth + rightMargin, Height: top + height + bottomMargin, Title: p.Title,
-		Frame: [2]Point{{leftMargin, top}, {leftMargin + frameWidth, top + height}}, y: y,
+		Frame: [2]Point{{leftMargin, top}, {leftMargin + frameWidth, top + height}}, x: x, y: y,
 	}
 	s.group("heading", false).Elements = h.elements
-	p.frame(s, x)
-	p.times(s, x)
+	p.frame(s)
+	p.times(s)
 	return s, nil
 }
 
 // frame draws the grid and the axes.
-func (p *Progress) frame(s *Scene, x func(int) float64) {
+func (p *Progress) frame(s *Scene) {
 	lines, labels := s.group("grid", false), s.group("axes", false)
 	a, b := s.Frame[0], s.Frame[1]
 	for _, t := range s.y.ticks() {
@@ -57,34 +57,26 @@ func (p *Progress) frame(s *Scene, x func(int) float64) {
 			labels.text(Text{At: Point{a.X - 6, at + 4}, Anchor: End, Size: smallFont, Fill: ink, Text: t.label})
 		}
 	}
-	every := niceStep(len(p.US))
-	for n := every; n <= len(p.US); n += every {
-		lines.line(Style{Stroke: grid, Width: 1}, Point{x(n), a.Y}, Point{x(n), b.Y})
-		labels.text(Text{At: Point{x(n), b.Y + 16}, Anchor: Middle, Size: smallFont, Fill: ink, Text: fmt.Sprint(n)})
+	for _, n := range s.x.linearTicks() {
+		if n < 1 || n != math.Trunc(n) {
+			continue
+		}
+		at := s.x.at(n)
+		lines.line(Style{Stroke: grid, Width: 1}, Point{at, a.Y}, Point{at, b.Y})
+		labels.text(Text{At: Point{at, b.Y + 16}, Anchor: Middle, Size: smallFont, Fill: ink, Text: fmt.Sprint(n)})
 	}
 	lines.line(Style{Stroke: faded, Width: 1}, a, Point{a.X, b.Y}, b)
 	labels.text(Text{At: Point{(a.X + b.X) / 2, b.Y + 38}, Anchor: Middle, Size: fontSize, Fill: ink, Text: "configurations tried"})
 	labels.text(Text{At: Point{20, (a.Y + b.Y) / 2}, Anchor: Middle, Angle: -90, Size: fontSize, Fill: ink, Text: fmt.Sprintf("time, microseconds, %s", p.From)})
 }
 
-// niceStep is a distance of labels on an axis up to n: at most about ten of them.
-func niceStep(n int) int {
-	for unit := 1; ; unit *= 10 {
-		for _, f := range []int{1, 2, 5} {
-			if n/(unit*f) <= 10 {
-				return unit * f
-			}
-		}
-	}
-}
-
 // times draws each time as a dot, failures as crosses at the bottom, and the best so far.
-func (p *Progress) times(s *Scene, x func(int) float64) {
+func (p *Progress) times(s *Scene) {
 	dots := s.group("times", true)
 	var line []Point
 	best := math.Inf(1)
 	for i, us := range p.US {
-		at := x(i + 1)
+		at := s.x.at(float64(i + 1))
 		if us <= 0 {
 			dots.marker(Marker{At: Point{at, s.Frame[1].Y - 6}, Shape: Cross, Size: 3, Style: Style{Fill: faded}, Title: fmt.Sprintf("%d failed", i+1)})
 			continue
@@ -98,6 +90,6 @@ func (p *Progress) times(s *Scene, x func(int) float64) {
 			line = append(line, Point{at, s.y.at(best)})
 		}
 	}
-	line = append(line, Point{x(len(p.US)), s.y.at(best)})
+	line = append(line, Point{s.x.at(float64(len(p.US))), s.y.at(best)})
 	s.group("best", true).line(Style{Stroke: palette[0], Width: 2}, line...)
 }
