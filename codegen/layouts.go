@@ -485,6 +485,11 @@ func (c *chooser) store(o *ir.Op, s *slot) {
 	a := accessOf(o, v.Type.Shape)
 	order, vector := c.accessOrder(a)
 	l := c.natural(v)
+	if o.Bulk = l != nil && c.tensorStored(o, l); o.Bulk {
+		c.operands(o, a, l)
+		s.ops = append(s.ops, o)
+		return
+	}
 	if l == nil || v.Type.Rank() > 1 && l.Contiguous(order[0])*2 <= vector && v.Type.Elements() >= 32*c.warps*vector {
 		l = c.blocked(v.Type.Shape, order, vector)
 	}

@@ -108,6 +108,10 @@ func (l *lowering) op(o *ir.Op) {
 	case ir.OpLoad:
 		l.load(o)
 	case ir.OpStore:
+		if o.Bulk {
+			l.tensorStore(o)
+			return
+		}
 		l.store(o)
 	case ir.OpDot:
 		l.dot(o)

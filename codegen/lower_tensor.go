@@ -110,7 +110,7 @@ func (l *lowering) tensorCopy(o *ir.Op, mbar *simt.Value) {
 	s := ring.shared
 	a := accessOf(o, s.Shape())
 	p, divided := l.cluster.partOf(o, s)
-	m := l.tensorMap(o, a, p.rows)
+	m := l.tensorMap(o, a, s, p.rows)
 	inner := a.axisDim(s.Order()[0])
 	to := l.slotAddress(ring, o.Operand("slot"))
 	tensor := l.passed(m, o.View().Name+"_map")
@@ -160,9 +160,9 @@ func mapOrder(dims, inner int) []int {
 	return order
 }
 
-// tensorMap describes the parameter that the tensor map of a copy of so many rows is.
-func (l *lowering) tensorMap(o *ir.Op, a access, rows int) Param {
-	s := l.plan.buffers[o.Operand("ring")].shared
+// tensorMap describes the parameter that the tensor map of copies of so many rows, which
+// lie so, is.
+func (l *lowering) tensorMap(o *ir.Op, a access, s *layout.Shared, rows int) Param {
 	p := Param{Kind: ParamTensorMap, Arg: slices.Index(l.k.Params, o.View()), Elem: o.View().Type.Elem, Dim: a.axisDim(s.Order()[0]), Swizzle: s.Swizzle()}
 	for i, d := range mapOrder(len(a.indices), p.Dim) {
 		p.Box[i] = 1

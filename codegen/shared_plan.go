@@ -231,6 +231,8 @@ func (p *planner) scratch(o *ir.Op) (*buffer, error) {
 	switch o.Code {
 	case ir.OpConvert:
 		return convertScratch(o)
+	case ir.OpStore:
+		return storeScratch(o, p.warps), nil
 	case ir.OpReshape:
 		return reshapeScratch(o)
 	case ir.OpReduce:

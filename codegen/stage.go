@@ -36,12 +36,13 @@ func stage(k *ir.Kernel, m *machine) {
 	s.split()
 }
 
-// forget drops the layouts that a program came with.
+// forget drops the layouts that a program came with, and how it stores.
 func forget(r *ir.Region) {
 	for _, v := range r.Params {
 		v.Type.Layout = nil
 	}
 	for _, o := range r.Ops {
+		o.Bulk = false
 		for _, v := range o.Results {
 			v.Type.Layout, v.Type.Shared = nil, nil
 		}

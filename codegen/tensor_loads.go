@@ -174,37 +174,46 @@ const (
 	mapAlign    = 16  // bytes, of the first element and of all strides
 )
 
-// tensorCopied is how the buffers lie to which a tensor map copies what a load loads: a
-// box of a whole view whose rows start on 16 bytes, with zeros outside, in atoms as wide
-// as its rows allow. The error says why it can't.
-func (f *facts) tensorCopied(o *ir.Op) (*layout.Shared, error) {
+// tensorBox finds what a tensor map asks of an access: a box of a whole view whose rows
+// start on 16 bytes. The error says what is amiss.
+func (f *facts) tensorBox(o *ir.Op) (access, error) {
 	view, t := o.View(), accessType(o)
 	a := accessOf(o, t.Shape)
 	size := int64(bytesOf(t.Elem))
 	axis := f.contiguous(a)
 	switch align := f.pointerAlign(view); {
 	case view.Def != nil:
-		return nil, errors.New("a part of a view: want a whole one")
+		return a, errors.New("a part of a view: want a whole one")
 	case a.rows != nil || o.Operand("limit") != nil || o.Operand("mask") != nil || o.Operand("fill") != nil:
-		return nil, errors.New("rows by number, a mask or a fill: want a plain box")
+		return a, errors.New("rows by number, a mask or a fill: want a plain box")
 	case len(view.Type.Dims) > mostMapDims:
-		return nil, fmt.Errorf("%d dimensions: want at most %d", len(view.Type.Dims), mostMapDims)
+		return a, fmt.Errorf("%d dimensions: want at most %d", len(view.Type.Dims), mostMapDims)
 	case axis < 0:
-		return nil, errors.New("no dimension of the tile has stride 1")
+		return a, errors.New("no dimension of the tile has stride 1")
 	case align%mapAlign != 0:
-		return nil, fmt.Errorf("a pointer to a multiple of %d bytes: want one of %d", align, mapAlign)
+		return a, fmt.Errorf("a pointer to a multiple of %d bytes: want one of %d", align, mapAlign)
 	}
 	for d := range view.Type.Dims {
 		if n := product(f.strideMultiple(view, d), size); d != a.axisDim(axis) && n%mapAlign != 0 {
-			return nil, fmt.Errorf("a stride of a multiple of %d bytes in dimension %d: want one of %d", n, d, mapAlign)
+			return a, fmt.Errorf("a stride of a multiple of %d bytes in dimension %d: want one of %d", n, d, mapAlign)
 		}
+	}
+	return a, nil
+}
+
+// tensorCopied is how the buffers lie to which a tensor map copies what a load loads, with
+// zeros outside, in atoms as wide as its rows allow. The error says why it can't.
+func (f *facts) tensorCopied(o *ir.Op) (*layout.Shared, error) {
+	a, err := f.tensorBox(o)
+	if err != nil {
+		return nil, err
 	}
 	if i := slices.IndexFunc(a.shape, func(n int) bool { return n > mostBox }); i >= 0 {
 		return nil, fmt.Errorf("a tile of %d elements along an axis: want at most %d", a.shape[i], mostBox)
 	}
 	order := orderOf(f, a)
 	for _, swizzle := range []int{128, 64, 32} {
-		if s, err := layout.Swizzled(t.Shape, order, int(size), swizzle); err == nil {
+		if s, err := layout.Swizzled(a.shape, order, bytesOf(o.View().Type.Elem), swizzle); err == nil {
 			return s, nil
 		}
 	}

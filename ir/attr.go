@@ -24,6 +24,8 @@ type Attrs struct {
 	Unroll     int  // for: bodies per iteration asked for
 	Specialise bool // for: producer and consumer warps asked for
 
+	Bulk bool // store: by a tensor map, through shared memory
+
 	Pending int    // wait: groups committed later that may stay in flight
 	Roles   []Role // roles: one for each region
 
@@ -137,6 +139,7 @@ const (
 	attrStages
 	attrUnroll
 	attrSpecialise
+	attrBulk
 	attrPending
 	attrRoles
 	attrSched
@@ -172,6 +175,7 @@ var attrTable = [numAttrs]struct {
 	attrStages:     {name: "stages", field: func(a *Attrs) any { return &a.Stages }},
 	attrUnroll:     {name: "unroll", field: func(a *Attrs) any { return &a.Unroll }},
 	attrSpecialise: {name: "specialise", field: func(a *Attrs) any { return &a.Specialise }},
+	attrBulk:       {name: "bulk", field: func(a *Attrs) any { return &a.Bulk }},
 	attrPending:    {name: "pending", field: func(a *Attrs) any { return &a.Pending }},
 	attrRoles:      {name: "roles"},
 	attrSched:      {name: "sched"},

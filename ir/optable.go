@@ -105,7 +105,7 @@ func init() {
 			Slots: []Slot{slotView, slotIndices, slotLimit, slotMask, slotFill}, Attrs: []attrID{attrDims},
 			Effect: ReadsGlobal, Results: 1, Typed: true, rule: ruleLoad},
 		OpStore: {Name: "store", Doc: "elements of a view set",
-			Slots: []Slot{slotView, slotIndices, slotValue, slotLimit, slotMask}, Attrs: []attrID{attrDims},
+			Slots: []Slot{slotView, slotIndices, slotValue, slotLimit, slotMask}, Attrs: []attrID{attrDims, attrBulk},
 			Effect: WritesGlobal, rule: ruleStore},
 		OpAtomic: {Name: "atomic", Doc: "elements of a view combined with the value's, each atomically; gives what was there (0 where not touched)",
 			Slots: []Slot{slotView, slotIndices, slotValue, slotLimit, slotMask}, Attrs: []attrID{attrCombine, attrDims, attrScope},

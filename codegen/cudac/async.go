@@ -131,7 +131,7 @@ func (h *helpers) variant(name string, body func(name string) string) string {
 	}
 }
 
-// barrierObject is an instruction on an mbarrier, or a copy that counts at one. A wait
+// barrierObject is an instruction on an mbarrier, or a copy by a tensor map. A wait
 // asks again until the phase is over.
 func (p *printer) barrierObject(in *simt.Instr) assembled {
 	var a assembled
@@ -163,6 +163,15 @@ func (p *printer) barrierObject(in *simt.Instr) assembled {
 		a.asm.in("block", simt.I32)
 		a.args = append(a.args, p.unsigned(in.Args[1], precCond))
 		a.code = "{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; " + op + " _, [there]; }"
+	case simt.OpTensorStore:
+		at("from", in.Args[0], int(in.Offset))
+		a.asm.in("map", simt.I64)
+		a.args = append(a.args, p.unsigned(in.Args[1], precCond))
+		for i, c := range in.Args[2:] {
+			a.asm.in(fmt.Sprintf("c%d", i), simt.I32)
+			a.args = append(a.args, p.unsigned(c, precCond))
+		}
+		a.code = fmt.Sprintf("%s [%%1, %s], [%%0];", op, places(2, len(in.Args)-2, true))
 	case simt.OpTensorLoad:
 		at("to", in.Args[0], int(in.Offset))
 		a.asm.in("map", simt.I64)

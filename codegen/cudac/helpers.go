@@ -85,6 +85,8 @@ func shortName(in *simt.Instr, opcode string) string {
 		kept = []string{in.Op.String(), in.Type.String()}
 	case simt.OpMbarInit, simt.OpMbarArrive, simt.OpMbarExpect, simt.OpMbarWait, simt.OpMbarArriveAt:
 		kept = []string{strings.Replace(in.Op.String(), "mbar", "mbarrier", 1)}
+	case simt.OpTensorStore:
+		kept = []string{"tensor_store", kept[4]}
 	case simt.OpTensorLoad:
 		kept = []string{"tensor_load", kept[4]}
 		if in.Imm != 0 {
@@ -225,7 +227,7 @@ func (p *printer) assembly(in *simt.Instr) assembled {
 		return p.store(in)
 	case simt.OpCpAsync:
 		return p.copyAsync(in)
-	case simt.OpMbarInit, simt.OpMbarArrive, simt.OpMbarExpect, simt.OpMbarWait, simt.OpMbarArriveAt, simt.OpTensorLoad:
+	case simt.OpMbarInit, simt.OpMbarArrive, simt.OpMbarExpect, simt.OpMbarWait, simt.OpMbarArriveAt, simt.OpTensorLoad, simt.OpTensorStore:
 		return p.barrierObject(in)
 	}
 	return p.plain(in)
@@ -455,7 +457,7 @@ func (p *printer) statement(in *simt.Instr) (text string, ok bool) {
 		if in.Args[0].IsInt(0) && in.Imm == 0 {
 			return "__syncthreads()", true
 		}
-	case simt.OpCpAsyncCommit, simt.OpFence, simt.OpProxyFence, simt.OpWgmmaCommit, simt.OpClusterArrive, simt.OpClusterWait:
+	case simt.OpCpAsyncCommit, simt.OpBulkCommit, simt.OpFence, simt.OpProxyFence, simt.OpWgmmaCommit, simt.OpClusterArrive, simt.OpClusterWait:
 		a := asm{effects: true, memory: true, code: in.Opcode() + ";"}
 		name := identifier(strings.TrimSuffix(strings.Replace(in.Opcode(), ".acq_rel", "", 1), "_group"))
 		return p.h.add(name, in.Opcode(), a.text) + "()", true
@@ -466,12 +468,13 @@ func (p *printer) statement(in *simt.Instr) (text string, ok bool) {
 				"() {\n  asm volatile(\"" + op + " %0;\" : : \"n\"(N));\n}"
 		}
 		return fmt.Sprintf("%s<%d>()", p.h.add(identifier(strings.TrimSuffix(op, ".sync.aligned.u32")), op, body), in.Imm), true
-	case simt.OpCpAsyncWait:
+	case simt.OpCpAsyncWait, simt.OpBulkWait:
+		op := in.Opcode()
 		body := func(name string) string {
 			return "template <int N> static __device__ __forceinline__ void " + name +
-				"() {\n  asm volatile(\"cp.async.wait_group %0;\" : : \"n\"(N) : \"memory\");\n}"
+				"() {\n  asm volatile(\"" + op + " %0;\" : : \"n\"(N) : \"memory\");\n}"
 		}
-		return fmt.Sprintf("%s<%d>()", p.h.add("cp_async_wait", in.Opcode(), body), in.Imm), true
+		return fmt.Sprintf("%s<%d>()", p.h.add(identifier(strings.Replace(op, "_group", "", 1)), op, body), in.Imm), true
 	}
 	if in.Op == simt.OpBar || in.Op == simt.OpBarArrive {
 		return p.barrier(in), true

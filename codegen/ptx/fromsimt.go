@@ -316,6 +316,8 @@ func (e *emitter) opcode(in *simt.Instr) *Opcode {
 		key.imm = int64(in.CpAsyncBytes())
 	case simt.OpFloatCvt, simt.OpWgmma:
 		key.imm = in.Imm
+	case simt.OpTensorStore:
+		key.imm = int64(len(in.Args))
 	case simt.OpTensorLoad:
 		key.imm = int64(len(in.Args))
 		if in.Imm != 0 {

@@ -73,6 +73,14 @@ func (e *emitter) tensorLoad(in *simt.Instr) {
 	e.guard(e.op(c, ops...), in)
 }
 
+// tensorStore is a copy to global memory by a tensor map.
+func (e *emitter) tensorStore(in *simt.Instr) {
+	c := e.opcode(in)
+	box, parts := e.group(OpAddr, 2)
+	parts[0], parts[1] = e.inReg(in.Args[1]), e.vectorOf(in.Args[2:])
+	e.guard(e.op(c, box, e.at(in.Args[0], int64(in.Offset))), in)
+}
+
 // vectorOf is {a, b, ...} of registers and immediates.
 func (e *emitter) vectorOf(vs []*simt.Value) Operand {
 	o, parts := e.group(OpVector, len(vs))

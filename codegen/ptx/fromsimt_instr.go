@@ -24,7 +24,7 @@ func (e *emitter) instr(in *simt.Instr) {
 		if x := in.Args[0]; e.regs.Reg(x) < 0 {
 			e.move(e.reg(in.Result()), operandConst(x), in.Type)
 		}
-	case simt.OpReturn, simt.OpTrap, simt.OpCpAsyncCommit:
+	case simt.OpReturn, simt.OpTrap, simt.OpCpAsyncCommit, simt.OpBulkCommit:
 		c := e.opcode(in)
 		e.op(c)
 	case simt.OpPack, simt.OpUnpack:
@@ -39,9 +39,11 @@ func (e *emitter) instr(in *simt.Instr) {
 		e.mbarrier(in)
 	case simt.OpTensorLoad:
 		e.tensorLoad(in)
+	case simt.OpTensorStore:
+		e.tensorStore(in)
 	case simt.OpShfl, simt.OpVote, simt.OpBallot, simt.OpRedux, simt.OpMatch, simt.OpElect:
 		e.warp(in)
-	case simt.OpBar, simt.OpBarArrive, simt.OpWarpSync, simt.OpFence, simt.OpCpAsyncWait, simt.OpProxyFence, simt.OpMaxRegisters, simt.OpClusterArrive, simt.OpClusterWait:
+	case simt.OpBar, simt.OpBarArrive, simt.OpWarpSync, simt.OpFence, simt.OpCpAsyncWait, simt.OpBulkWait, simt.OpProxyFence, simt.OpMaxRegisters, simt.OpClusterArrive, simt.OpClusterWait:
 		e.order(in)
 	default:
 		e.plain(in)
@@ -198,7 +200,7 @@ func (e *emitter) order(in *simt.Instr) {
 		e.op(c, ops...)
 	case simt.OpWarpSync:
 		e.op(c, allLanes)
-	case simt.OpCpAsyncWait, simt.OpMaxRegisters:
+	case simt.OpCpAsyncWait, simt.OpBulkWait, simt.OpMaxRegisters:
 		e.op(c, operandInt(in.Imm))
 	default:
 		e.op(c)

@@ -49,6 +49,24 @@ func (b *Builder) TensorLoad(to, tensor, mbar *Value, at []*Value, blocks int) {
 	in.Guard, in.GuardNot = b.guard, b.not
 }
 
+// TensorStore starts a copy of so many bytes of shared memory to a tensor map's box at the
+// given coordinates, innermost first, none of them negative. Elements outside the tensor
+// are dropped. It belongs to the thread's open group.
+func (b *Builder) TensorStore(from, tensor *Value, at []*Value, bytes int) {
+	from, off := b.split(from, 0)
+	args := append([]*Value{from, tensor}, at...)
+	b.check(OpTensorStore, Void, args)
+	in := b.emit(OpTensorStore, Void, args...)
+	in.Space, in.Offset, in.Imm = Shared, off, int64(bytes)
+	in.Guard, in.GuardNot = b.guard, b.not
+}
+
+// BulkCommit closes a group of the thread's tensor stores.
+func (b *Builder) BulkCommit() { b.emit(OpBulkCommit, Void) }
+
+// BulkWait waits until at most pending of the thread's groups still read shared memory.
+func (b *Builder) BulkWait(pending int) { b.emit(OpBulkWait, Void).Imm = int64(pending) }
+
 // ProxyFence makes the thread's ordinary writes to shared memory visible to asynchronous
 // copies and wgmma.
 func (b *Builder) ProxyFence() { b.emit(OpProxyFence, Void) }
@@ -64,6 +82,9 @@ func (b *Builder) MaxRegisters(n int, up bool) {
 }
 
 func (in *Instr) tensorOpcode() string {
+	if in.Op == OpTensorStore {
+		return "cp.async.bulk.tensor." + strconv.Itoa(len(in.Args)-2) + "d.global.shared::cta.tile.bulk_group"
+	}
 	op := "cp.async.bulk.tensor." + strconv.Itoa(len(in.Args)-3) + "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
 	if in.Imm != 0 {
 		op += ".multicast::cluster"

@@ -99,6 +99,10 @@ func (c *Counts) instr(in *Instr) {
 		c.Loads += in.Imm
 		c.Sectors += in.Imm / 32
 		c.Waves += in.Imm / 128
+	case OpTensorStore:
+		c.Stores += in.Imm
+		c.Sectors += in.Imm / 32
+		c.Waves += in.Imm / 128
 	case OpBar:
 		c.Bars++
 	case OpLd, OpSt, OpAtom, OpRed:

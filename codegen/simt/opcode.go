@@ -39,7 +39,7 @@ func (in *Instr) Opcode() string {
 		return in.Mma.Info().PTX
 	case OpWgmma:
 		return in.wgmmaOpcode()
-	case OpTensorLoad:
+	case OpTensorLoad, OpTensorStore:
 		return in.tensorOpcode()
 	}
 	t := in.Op.Info().PTX

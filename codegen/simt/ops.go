@@ -113,6 +113,9 @@ const (
 	OpMbarWait     // (mbarrier, parity)
 	OpMbarArriveAt // (mbarrier, block of the cluster): counts one there
 	OpTensorLoad   // (shared, tensor map, mbarrier, coordinates...); Imm: blocks of the cluster, a bit each, or 0
+	OpTensorStore  // (shared, tensor map, coordinates...); Imm: bytes of its box
+	OpBulkCommit   // closes a group of the thread's tensor stores
+	OpBulkWait     // Imm: groups that may still read shared memory
 	OpProxyFence
 	OpMaxRegisters // Imm: registers of each thread
 
@@ -294,6 +297,9 @@ var ops = [numOps]OpInfo{
 	OpMbarWait:     {Name: "mbar_wait", Args: "si", Types: setOf(Void), Effect: Orders, Pipe: PipeLSU, PTX: "mbarrier.try_wait.parity.shared.b64", Ver: 78, SM: 90},
 	OpMbarArriveAt: {Name: "mbar_arrive_at", Args: "si", Types: setOf(Void), Effect: Orders, Pipe: PipeLSU, PTX: "mbarrier.arrive.release.cluster.shared::cluster.b64", Ver: 80, SM: 90},
 	OpTensorLoad:   {Name: "tensor_load", Args: "sgsi*", Types: setOf(Void), Effect: Reads | Writes, Pipe: PipeLSU, Ver: 80, SM: 90},
+	OpTensorStore:  {Name: "tensor_store", Args: "sgi*", Types: setOf(Void), Effect: Reads | Writes, Pipe: PipeLSU, Ver: 80, SM: 90},
+	OpBulkCommit:   {Name: "bulk_commit", Types: setOf(Void), Effect: Orders, Pipe: PipeLSU, PTX: "cp.async.bulk.commit_group", Ver: 80, SM: 90},
+	OpBulkWait:     {Name: "bulk_wait", Types: setOf(Void), Effect: Orders, Pipe: PipeLSU, PTX: "cp.async.bulk.wait_group.read", Ver: 80, SM: 90},
 	OpProxyFence:   {Name: "proxy_fence", Types: setOf(Void), Effect: Orders, Pipe: PipeLSU, PTX: "fence.proxy.async.shared::cta", Ver: 80, SM: 90},
 	OpMaxRegisters: {Name: "max_registers", Types: setOf(Void), Effect: Orders | Convergent, Pipe: PipeCtrl, PTX: "setmaxnreg.$R.sync.aligned.u32", Ver: 80, SM: 90},
 

@@ -172,6 +172,8 @@ func (s *slicer) block(b *simt.Block, branch bool) {
 			}
 		case simt.OpTensorLoad:
 			s.mark(in.Args[3:]...)
+		case simt.OpTensorStore:
+			s.mark(in.Args[2:]...)
 		case simt.OpLdMatrix, simt.OpStMatrix:
 			if in.Waves == 0 {
 				s.mark(in.Args[0])

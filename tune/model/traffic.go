@@ -18,6 +18,8 @@ func (w *walk) count(in *simt.Instr) {
 		w.counts.Wgmma[s.Form][s.N/simt.WgmmaN] += w.warpsHere()
 	case simt.OpTensorLoad:
 		w.tensorLoad(in)
+	case simt.OpTensorStore:
+		w.tensorStore(in)
 	case simt.OpBar:
 		w.counts.Barriers += w.warpsHere()
 	case simt.OpLd, simt.OpAtom:
@@ -204,12 +206,51 @@ func (w *walk) copyAsync(in *simt.Instr) {
 
 // tensorLoad counts a copy by a tensor map: of its box, the rows that lie in the tensor.
 func (w *walk) tensorLoad(in *simt.Instr) {
+	blocks := int64(max(1, bits.OnesCount64(uint64(in.Imm)))) // that get the copy: each of them copies as much for the others
+	p := w.pointer(in)
+	w.boxes(in, in.Args[3:], &w.counts.Copies, func(from, to int64) {
+		if w.first[p] == 0 {
+			w.first[p] = from
+		}
+		for s := from / bench.SectorBytes; s <= (to-1)/bench.SectorBytes; s++ {
+			w.counts.Copies.Sectors++
+			w.reads[p].touch(s)
+			w.seen[p]++
+			w.counts.Read[p] += bench.SectorBytes * blocks
+		}
+	})
+}
+
+// tensorStore counts a copy to global memory by a tensor map: of its box, the rows that
+// lie in the tensor.
+func (w *walk) tensorStore(in *simt.Instr) {
+	w.boxes(in, in.Args[2:], &w.counts.Stores, func(from, to int64) {
+		for s := from / bench.SectorBytes; s <= (to-1)/bench.SectorBytes; s++ {
+			w.counts.Stores.Sectors++
+			w.writes.touch(s)
+		}
+	})
+	for warp := range w.active {
+		if w.guarded(in, warp, w.guard(in)) != 0 {
+			w.counts.SharedLoads += in.Imm / (banks * bankBytes)
+		}
+	}
+}
+
+// pointer is the number of the pointer that a copy by a tensor map counts at.
+func (w *walk) pointer(in *simt.Instr) int {
+	base := w.params[in.Args[1].Def.Imm]
+	return int(min(max(base>>pointerShift-1, 0), maxPointers-1))
+}
+
+// boxes calls f with the bytes, first and past the last, of every row of the boxes that
+// the threads copy, where it lies in the tensor.
+func (w *walk) boxes(in *simt.Instr, coordinates []*simt.Value, kind *Access, f func(from, to int64)) {
 	param := in.Args[1].Def.Imm
 	m, base := w.maps[param], w.params[param]
 	g := w.guard(in)
-	blocks := int64(max(1, bits.OnesCount64(uint64(in.Imm)))) // that get the copy: each of them copies as much for the others
 	at := make([]lanes, len(m.Dims))
-	for i, v := range in.Args[3:] {
+	for i, v := range coordinates {
 		if at[i] = w.get(v); !at[i].known {
 			w.counts.Unknown++
 			at[i] = lanes{known: true}
@@ -219,16 +260,18 @@ func (w *walk) tensorLoad(in *simt.Instr) {
 		here := w.guarded(in, warp, g)
 		for l := range warpSize {
 			if here>>l&1 != 0 {
-				w.box(m, base, at, warp*warpSize+l, blocks)
+				kind.Requests++
+				box(m, base, at, warp*warpSize+l, func(from, to int64) {
+					kind.Bytes += to - from
+					f(from, to)
+				})
 			}
 		}
 	}
 }
 
-// box counts one thread's copy of a box to so many blocks.
-func (w *walk) box(m *codegen.TensorMap, base int64, at []lanes, thread int, blocks int64) {
-	kind := &w.counts.Copies
-	kind.Requests++
+// box calls f with the bytes of the rows of one thread's box.
+func box(m *codegen.TensorMap, base int64, at []lanes, thread int, f func(from, to int64)) {
 	inner := at[0].at(thread)
 	lo, hi := max(inner, 0), min(inner+int64(m.Box[0]), m.Dims[0])
 	size := int64(m.Elem.MemoryBits() / 8)
@@ -236,7 +279,6 @@ func (w *walk) box(m *codegen.TensorMap, base int64, at []lanes, thread int, blo
 	for _, n := range m.Box[1:] {
 		rows *= n
 	}
-	p := int(min(max(base>>pointerShift-1, 0), maxPointers-1))
 	for row := range rows {
 		addr, inside := base, lo < hi
 		for d := 1; d < len(m.Dims); d++ {
@@ -245,19 +287,8 @@ func (w *walk) box(m *codegen.TensorMap, base int64, at []lanes, thread int, blo
 			inside = inside && c >= 0 && c < m.Dims[d]
 			addr += c * m.Strides[d-1]
 		}
-		if !inside {
-			continue
-		}
-		from, to := addr+lo*size, addr+hi*size
-		if w.first[p] == 0 {
-			w.first[p] = from
-		}
-		kind.Bytes += to - from
-		for s := from / bench.SectorBytes; s <= (to-1)/bench.SectorBytes; s++ {
-			kind.Sectors++
-			w.reads[p].touch(s)
-			w.seen[p]++
-			w.counts.Read[p] += bench.SectorBytes * blocks
+		if inside {
+			f(addr+lo*size, addr+hi*size)
 		}
 	}
 }

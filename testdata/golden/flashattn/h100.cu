@@ -114,16 +114,20 @@ static __device__ __forceinline__ void bar_sync(u32 id, u32 threads) {
   asm volatile("bar.sync %0, %1;" :  : "r"(id), "r"(threads) : "memory");
 }
 
-static __device__ __forceinline__ void st_shared(u32 at, u32 r0) {
-  asm volatile("st.shared.b32 [%0], %1;" :  : "r"(at), "r"(r0) : "memory");
+static __device__ __forceinline__ void stmatrix_x4(u32 at, u32 r0, u32 r1, u32 r2, u32 r3) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" :  : "r"(at), "r"(r0), "r"(r1), "r"(r2), "r"(r3) : "memory");
 }
 
-static __device__ __forceinline__ void ld_shared_v4(u32 &r0, u32 &r1, u32 &r2, u32 &r3, u32 at) {
-  asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(r0), "=r"(r1), "=r"(r2), "=r"(r3) : "r"(at) : "memory");
+static __device__ __forceinline__ void tensor_store_4d(u32 from, u64 map, u32 c0, u32 c1, u32 c2, u32 c3) {
+  asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%1, {%2, %3, %4, %5}], [%0];" :  : "r"(from), "l"(map), "r"(c0), "r"(c1), "r"(c2), "r"(c3) : "memory");
 }
 
-static __device__ __forceinline__ void st_global_v4(u64 at, u32 r0, u32 r1, u32 r2, u32 r3) {
-  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" :  : "l"(at), "r"(r0), "r"(r1), "r"(r2), "r"(r3) : "memory");
+static __device__ __forceinline__ void cp_async_bulk_commit() {
+  asm volatile("cp.async.bulk.commit_group;" :  :  : "memory");
+}
+
+template <int N> static __device__ __forceinline__ void cp_async_bulk_wait_read() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" : : "n"(N) : "memory");
 }
 
 static __device__ __forceinline__ float lg2(float a) {
@@ -138,13 +142,13 @@ static __device__ __forceinline__ void st_global_f32(u64 at, float r0) {
 
 // 16464 bytes of shared memory.
 extern "C" __global__ void __launch_bounds__(256)
-attention(float scale, int B, int H, int Sq, int Sk, int KVH, const __grid_constant__ TensorMap q_map, u16 *__restrict__ o, u64 o_stride0, u64 o_stride1, u64 o_stride2, float *__restrict__ lse, u64 lse_stride0, u64 lse_stride1, const __grid_constant__ TensorMap k_map, const __grid_constant__ TensorMap v_map) {
+attention(float scale, int B, int H, int Sq, int Sk, int KVH, const __grid_constant__ TensorMap q_map, const __grid_constant__ TensorMap o_map, float *__restrict__ lse, u64 lse_stride0, u64 lse_stride1, const __grid_constant__ TensorMap k_map, const __grid_constant__ TensorMap v_map) {
   __shared__ __align__(1024) u8 smem[16464];
   const u32 block_x = blockIdx.x;
   const u32 tid = threadIdx.x;
   const u32 smem_base = (u32)__cvta_generic_to_shared(smem);
   const u64 q_map_at = (u64)&q_map;
-  const u64 o_at = (u64)o;
+  const u64 o_map_at = (u64)&o_map;
   const u64 lse_at = (u64)lse;
   const u64 k_map_at = (u64)&k_map;
   const u64 v_map_at = (u64)&v_map;
@@ -612,68 +616,23 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const __grid_const
     const float f148 = f112 * f117;
     const float f149 = f113 * f118;
     const float f150 = f114 * f118;
-    // convert
-    bar_sync(1u, 128);
-    const u32 r31 = r3 << 11;
-    const u32 r32 = tid & 3u;
-    const u32 r33 = (tid >> 2) & 7u;
-    const u32 r34 = (r32 << 2) ^ (r33 * 144u);
-    const u32 r35 = smem_base + (r34 + r31);
-    st_shared(r35, cvt_bf16x2(f120, f119));
-    st_shared(r35 + 1024, cvt_bf16x2(f122, f121));
-    const u32 r36 = smem_base + ((r34 ^ 16u) + r31);
-    st_shared(r36, cvt_bf16x2(f124, f123));
-    st_shared(r36 + 1024, cvt_bf16x2(f126, f125));
-    const u32 r37 = smem_base + ((r34 ^ 32u) + r31);
-    st_shared(r37, cvt_bf16x2(f128, f127));
-    st_shared(r37 + 1024, cvt_bf16x2(f130, f129));
-    const u32 r38 = smem_base + ((r34 ^ 48u) + r31);
-    st_shared(r38, cvt_bf16x2(f132, f131));
-    st_shared(r38 + 1024, cvt_bf16x2(f134, f133));
-    const u32 r39 = smem_base + ((r34 ^ 64u) + r31);
-    st_shared(r39, cvt_bf16x2(f136, f135));
-    st_shared(r39 + 1024, cvt_bf16x2(f138, f137));
-    const u32 r40 = smem_base + ((r34 ^ 80u) + r31);
-    st_shared(r40, cvt_bf16x2(f140, f139));
-    st_shared(r40 + 1024, cvt_bf16x2(f142, f141));
-    const u32 r41 = smem_base + ((r34 ^ 96u) + r31);
-    st_shared(r41, cvt_bf16x2(f144, f143));
-    st_shared(r41 + 1024, cvt_bf16x2(f146, f145));
-    const u32 r42 = smem_base + ((r34 ^ 112u) + r31);
-    st_shared(r42, cvt_bf16x2(f148, f147));
-    st_shared(r42 + 1024, cvt_bf16x2(f150, f149));
-    bar_sync(1u, 128);
-    const u32 r43 = tid & 7u;
-    const u32 r44 = tid >> 3;
-    const u32 r45 = ((r43 << 4) ^ ((r44 & 7u) * 144u)) + ((tid >> 6) << 10);
-    const u32 r46 = smem_base + r45;
-    u32 h5, h6, h7, h8;
-    ld_shared_v4(h5, h6, h7, h8, r46);
-    u32 h9, h10, h11, h12;
-    ld_shared_v4(h9, h10, h11, h12, r46 + 2048);
-    u32 h13, h14, h15, h16;
-    ld_shared_v4(h13, h14, h15, h16, r46 + 4096);
-    u32 h17, h18, h19, h20;
-    ld_shared_v4(h17, h18, h19, h20, r46 + 6144);
     // store o
-    const u64 n5 = (i64)(int)b;
-    const u64 at1 = o_at + n5 * (o_stride0 << 1) + (i64)(int)first * (o_stride1 << 1);
-    const u64 n6 = (i64)(int)h;
-    const u32 r47 = (u32)o_stride1 << 1;
-    const u64 at2 = at1 + n6 * (o_stride2 << 1) + (i64)(int)r44 * (int)r47 + (i64)(int)(r43 << 3) * 2;
-    const u32 r48 = Sq - (first + r44);
-    if ((int)r48 > 0) {
-      st_global_v4(at2, h5, h6, h7, h8);
+    bar_sync(1u, 128);
+    const u32 r31 = smem_base + (r3 << 11);
+    const u32 r32 = r3 << 4;
+    const u32 r33 = ((tid >> 3) & 1u) << 10;
+    const u32 r34 = ((tid & 7u) * 144u) ^ (((tid >> 4) & 1u) << 4);
+    stmatrix_x4(r31 + (r34 + r33), cvt_bf16x2(f120, f119), cvt_bf16x2(f122, f121), cvt_bf16x2(f124, f123), cvt_bf16x2(f126, f125));
+    stmatrix_x4(r31 + ((r34 ^ 32u) + r33), cvt_bf16x2(f128, f127), cvt_bf16x2(f130, f129), cvt_bf16x2(f132, f131), cvt_bf16x2(f134, f133));
+    stmatrix_x4(r31 + ((r34 ^ 64u) + r33), cvt_bf16x2(f136, f135), cvt_bf16x2(f138, f137), cvt_bf16x2(f140, f139), cvt_bf16x2(f142, f141));
+    stmatrix_x4(r31 + ((r34 ^ 96u) + r33), cvt_bf16x2(f144, f143), cvt_bf16x2(f146, f145), cvt_bf16x2(f148, f147), cvt_bf16x2(f150, f149));
+    fence_proxy_async_shared_cta();
+    __syncwarp();
+    if (p1) {
+      tensor_store_4d(r31, o_map_at, 0u, h, first + r32, b);
     }
-    if ((int)r48 > 16) {
-      st_global_v4(at2 + (i64)16 * (int)r47, h9, h10, h11, h12);
-    }
-    if ((int)r48 > 32) {
-      st_global_v4(at2 + (i64)32 * (int)r47, h13, h14, h15, h16);
-    }
-    if ((int)r48 > 48) {
-      st_global_v4(at2 + (i64)48 * (int)r47, h17, h18, h19, h20);
-    }
+    cp_async_bulk_commit();
+    cp_async_bulk_wait_read<0>();
     const bool p17 = sum[0] < 1.1754944e-38f;
     const float f151 = sum[0] * 4.2949673e+09f;
     const float f152 = p17 ? f151 : sum[0];
@@ -685,41 +644,41 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const __grid_const
     const float f157 = fmaf(max_1[0], scale, (p17 ? f153 - 32.0f : f153) * 0.6931472f);
     const float f158 = fmaf(max_1[1], scale, (p18 ? f156 - 32.0f : f156) * 0.6931472f);
     // store lse
-    const u64 at3 = lse_at + n5 * (lse_stride0 << 2) + n6 * (lse_stride1 << 2) + (i64)(int)first * 4;
-    const u32 r49 = r33 ^ (r3 << 4);
-    const u64 at4 = at3 + (i64)(int)r49 * 4;
-    const u32 r50 = Sq - (first + r49);
-    const bool p19 = r32 == 0u;
-    if (p19 && (int)r50 > 0) {
-      st_global_f32(at4, p15 ? __uint_as_float(0xff800000u) : f157);
+    const u64 at1 = lse_at + (i64)(int)b * (lse_stride0 << 2) + (i64)(int)h * (lse_stride1 << 2);
+    const u32 r35 = ((tid >> 2) & 7u) ^ r32;
+    const u64 at2 = at1 + (i64)(int)first * 4 + (i64)(int)r35 * 4;
+    const u32 r36 = Sq - (first + r35);
+    const bool p19 = (tid & 3u) == 0u;
+    if (p19 && (int)r36 > 0) {
+      st_global_f32(at2, p15 ? __uint_as_float(0xff800000u) : f157);
     }
-    if (p19 && (int)r50 > 8) {
-      st_global_f32(at4 + 32, p16 ? __uint_as_float(0xff800000u) : f158);
+    if (p19 && (int)r36 > 8) {
+      st_global_f32(at2 + 32, p16 ? __uint_as_float(0xff800000u) : f158);
     }
   } else {
     if (r3 == 4u) {
       u32 phase_1 = 0u;
       u32 slot_1 = 0u;
       for (int n_1 = 0; n_1 < (int)end; n_1 += 16) {
-        const u32 r51 = phase_1 ^ 1u;
-        const u32 r52 = slot_1 << 3;
-        const u32 r53 = smem_base + r52;
-        mbarrier_wait(r53 + 16416, r51);
-        const u32 r54 = slot_1 << 11;
-        const u32 r55 = smem_base + r54;
+        const u32 r37 = phase_1 ^ 1u;
+        const u32 r38 = slot_1 << 3;
+        const u32 r39 = smem_base + r38;
+        mbarrier_wait(r39 + 16416, r37);
+        const u32 r40 = slot_1 << 11;
+        const u32 r41 = smem_base + r40;
         if (p1) {
-          mbarrier_expect(r53 + 16400, 2048);
-          tensor_load_4d(r55 + 8192, k_map_at, r53 + 16400u, 0u, kv_head, (u32)n_1, b);
+          mbarrier_expect(r39 + 16400, 2048);
+          tensor_load_4d(r41 + 8192, k_map_at, r39 + 16400u, 0u, kv_head, (u32)n_1, b);
         }
-        mbarrier_wait(r53 + 16448, r51);
+        mbarrier_wait(r39 + 16448, r37);
         if (p1) {
-          mbarrier_expect(r53 + 16432, 2048);
-          tensor_load_4d(r55 + 12288, v_map_at, r53 + 16432u, 0u, kv_head, (u32)n_1, b);
+          mbarrier_expect(r39 + 16432, 2048);
+          tensor_load_4d(r41 + 12288, v_map_at, r39 + 16432u, 0u, kv_head, (u32)n_1, b);
         }
         const bool p20 = slot_1 == 1u;
         phase_1 = phase_1 ^ (p20 ? 1u : 0u);
-        const u32 r56 = slot_1 + 1u;
-        slot_1 = r56 & 1u;
+        const u32 r42 = slot_1 + 1u;
+        slot_1 = r42 & 1u;
       }
     }
   }

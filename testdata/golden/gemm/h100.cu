@@ -72,16 +72,20 @@ static __device__ __forceinline__ void bar_sync(u32 id, u32 threads) {
   asm volatile("bar.sync %0, %1;" :  : "r"(id), "r"(threads) : "memory");
 }
 
-static __device__ __forceinline__ void st_shared(u32 at, u32 r0) {
-  asm volatile("st.shared.b32 [%0], %1;" :  : "r"(at), "r"(r0) : "memory");
+static __device__ __forceinline__ void stmatrix_x4(u32 at, u32 r0, u32 r1, u32 r2, u32 r3) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" :  : "r"(at), "r"(r0), "r"(r1), "r"(r2), "r"(r3) : "memory");
 }
 
-static __device__ __forceinline__ void ld_shared_v4(u32 &r0, u32 &r1, u32 &r2, u32 &r3, u32 at) {
-  asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(r0), "=r"(r1), "=r"(r2), "=r"(r3) : "r"(at) : "memory");
+static __device__ __forceinline__ void tensor_store_2d(u32 from, u64 map, u32 c0, u32 c1) {
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%1, {%2, %3}], [%0];" :  : "r"(from), "l"(map), "r"(c0), "r"(c1) : "memory");
 }
 
-static __device__ __forceinline__ void st_global_v4(u64 at, u32 r0, u32 r1, u32 r2, u32 r3) {
-  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" :  : "l"(at), "r"(r0), "r"(r1), "r"(r2), "r"(r3) : "memory");
+static __device__ __forceinline__ void cp_async_bulk_commit() {
+  asm volatile("cp.async.bulk.commit_group;" :  :  : "memory");
+}
+
+template <int N> static __device__ __forceinline__ void cp_async_bulk_wait_read() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" : : "n"(N) : "memory");
 }
 
 static __device__ __forceinline__ void mbarrier_expect(u32 at, u32 n) {
@@ -99,12 +103,12 @@ static __device__ __forceinline__ void tensor_load_2d_multicast(u32 to, u64 map,
 // 36960 bytes of shared memory.
 extern "C" __global__ void __launch_bounds__(256)
 __cluster_dims__(2, 1, 1)
-gemm(int M, int N, int K, u16 *__restrict__ c, u64 c_stride0, const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap b_map) {
+gemm(int M, int N, int K, const __grid_constant__ TensorMap c_map, const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap b_map) {
   __shared__ __align__(1024) u8 smem[36960];
   const u32 block_x = blockIdx.x;
   const u32 tid = threadIdx.x;
   const u32 smem_base = (u32)__cvta_generic_to_shared(smem);
-  const u64 c_at = (u64)c;
+  const u64 c_map_at = (u64)&c_map;
   const u64 a_map_at = (u64)&a_map;
   const u64 b_map_at = (u64)&b_map;
   const u32 cluster_ctarank = read_cluster_ctarank();
@@ -189,67 +193,44 @@ gemm(int M, int N, int K, u16 *__restrict__ c, u64 c_stride0, const __grid_const
     const u32 h6 = cvt_bf16x2(sum[11], sum[10]);
     const u32 h7 = cvt_bf16x2(sum[13], sum[12]);
     const u32 h8 = cvt_bf16x2(sum[15], sum[14]);
-    // convert
-    bar_sync(1u, 128);
-    const u32 r20 = r9 << 10;
-    const u32 r21 = tid & 3u;
-    const u32 r22 = tid >> 2;
-    const u32 r23 = ((tid >> 3) & 3u) * 144u;
-    const u32 r24 = ((r21 << 2) ^ ((r22 & 1u) << 6)) ^ r23;
-    const u32 r25 = smem_base + (r24 + r20);
-    st_shared(r25, h1);
-    st_shared(r25 + 512, h2);
-    const u32 r26 = smem_base + ((r24 ^ 16u) + r20);
-    st_shared(r26, h3);
-    st_shared(r26 + 512, h4);
-    const u32 r27 = smem_base + ((r24 ^ 32u) + r20);
-    st_shared(r27, h5);
-    st_shared(r27 + 512, h6);
-    const u32 r28 = smem_base + ((r24 ^ 48u) + r20);
-    st_shared(r28, h7);
-    st_shared(r28 + 512, h8);
-    bar_sync(1u, 128);
-    const u32 r29 = smem_base + ((((tid & 7u) << 4) ^ r23) + (r9 << 9));
-    u32 h9, h10, h11, h12;
-    ld_shared_v4(h9, h10, h11, h12, r29);
-    u32 h13, h14, h15, h16;
-    ld_shared_v4(h13, h14, h15, h16, r29 + 2048);
     // store c
-    const u32 r30 = (u32)c_stride0 << 1;
-    const u32 r31 = r21 << 3;
-    const u64 at1 = c_at + (i64)(int)row * (c_stride0 << 1) + (i64)(int)col * 2 + (i64)(int)r22 * (int)r30 + (i64)(int)r31 * 2;
-    const u32 r32 = M - (row + r22);
-    const bool p6 = (int)(N - (col + r31)) > 0;
-    if ((int)r32 > 0 && p6) {
-      st_global_v4(at1, h9, h10, h11, h12);
+    bar_sync(1u, 128);
+    const u32 r20 = smem_base + (r9 << 10);
+    const u32 r21 = ((tid >> 3) & 1u) << 9;
+    const u32 r22 = ((r10 << 6) ^ (((tid >> 1) & 3u) * 144u)) ^ (((tid >> 4) & 1u) << 4);
+    stmatrix_x4(r20 + (r22 + r21), h1, h2, h3, h4);
+    stmatrix_x4(r20 + ((r22 ^ 32u) + r21), h5, h6, h7, h8);
+    fence_proxy_async_shared_cta();
+    __syncwarp();
+    if (p1) {
+      tensor_store_2d(r20, c_map_at, col, row + (r9 << 4));
     }
-    if ((int)r32 > 32 && p6) {
-      st_global_v4(at1 + (i64)32 * (int)r30, h13, h14, h15, h16);
-    }
+    cp_async_bulk_commit();
+    cp_async_bulk_wait_read<0>();
   } else {
     if (r9 == 4u) {
-      const u32 r33 = cluster_ctarank << 5;
-      const u32 r34 = cluster_ctarank << 11;
+      const u32 r23 = cluster_ctarank << 5;
+      const u32 r24 = cluster_ctarank << 11;
       u32 phase_1 = 0u;
       u32 slot_1 = 0u;
       for (int k_1 = 0; k_1 < K; k_1 += 64) {
-        const u32 r35 = phase_1 ^ 1u;
-        const u32 r36 = slot_1 << 3;
-        const u32 r37 = smem_base + r36;
-        const u32 r38 = r37 + 36864u;
-        mbarrier_wait(r37 + 36888, r35);
-        const u32 r39 = slot_1 << 13;
-        const u32 r40 = slot_1 << 12;
+        const u32 r25 = phase_1 ^ 1u;
+        const u32 r26 = slot_1 << 3;
+        const u32 r27 = smem_base + r26;
+        const u32 r28 = r27 + 36864u;
+        mbarrier_wait(r27 + 36888, r25);
+        const u32 r29 = slot_1 << 13;
+        const u32 r30 = slot_1 << 12;
         if (p1) {
-          mbarrier_expect(r37 + 36864, 12288);
-          tensor_load_2d(smem_base + r39, a_map_at, r38, (u32)k_1, row);
-          tensor_load_2d_multicast(smem_base + r40 + r34 + 24576, b_map_at, r38, col, k_1 + r33, 3);
+          mbarrier_expect(r27 + 36864, 12288);
+          tensor_load_2d(smem_base + r29, a_map_at, r28, (u32)k_1, row);
+          tensor_load_2d_multicast(smem_base + r30 + r24 + 24576, b_map_at, r28, col, k_1 + r23, 3);
         }
-        const bool p7 = slot_1 == 2u;
-        phase_1 = phase_1 ^ (p7 ? 1u : 0u);
-        const u32 r41 = slot_1 + 1u;
-        const u32 r42 = slot_1 - 2u;
-        slot_1 = (int)r41 >= 3 ? r42 : r41;
+        const bool p6 = slot_1 == 2u;
+        phase_1 = phase_1 ^ (p6 ? 1u : 0u);
+        const u32 r31 = slot_1 + 1u;
+        const u32 r32 = slot_1 - 2u;
+        slot_1 = (int)r31 >= 3 ? r32 : r31;
       }
     }
   }
