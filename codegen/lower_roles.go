@@ -64,7 +64,11 @@ const (
 func (l *lowering) registersOfRoles(o *ir.Op) (fewer, more int) {
 	accumulators := 0
 	for _, d := range dotsIn(o.Regions[mainRole], nil) {
-		accumulators += registersOf(d.Result().Type, l.warps)
+		n := registersOf(d.Result().Type, l.warps)
+		accumulators += n
+		if u := l.users[d.Result()]; isZero(d.Args[2]) && len(u) == 1 && u[0].Code == ir.OpAdd {
+			accumulators += n // the sums that it is added to
+		}
 	}
 	start := registersPerSM / l.s.Threads / 8 * 8
 	left := start*l.s.Threads - fewRegisters*32*o.Roles[copyRole].Warps

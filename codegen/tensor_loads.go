@@ -33,6 +33,14 @@ func (m *machine) wgmmaTile(o *ir.Op, warps int) (t wgmmaTile, ok bool) {
 		t.form = simt.WgmmaF16
 	case x.Elem == ir.BF16 && acc.Elem == ir.F32:
 		t.form = simt.WgmmaBF16
+	case acc.Elem != ir.F32:
+		return t, false
+	case x.Elem == ir.F32 && o.Precision == ir.TF32:
+		t.form = simt.WgmmaTF32
+	case x.Elem == ir.E4M3:
+		t.form = simt.WgmmaE4M3
+	case x.Elem == ir.E5M2:
+		t.form = simt.WgmmaE5M2
 	default:
 		return t, false
 	}
@@ -79,8 +87,12 @@ func tensorLoads(s *stager, m *machine) map[*ir.Op]*layout.Shared {
 		if _, ok := m.wgmmaTile(o, warps); !ok {
 			continue
 		}
-		for _, v := range o.Args[:2] {
-			if err := refused[loadOf(v)]; err != nil {
+		for i, v := range o.Args[:2] {
+			err := refused[loadOf(v)]
+			if load := loadOf(v); i == 1 && load != nil && err == nil && found[load] == nil {
+				err = fmt.Errorf("lies along N: wgmma of %s wants it along K", v.Type.Elem)
+			}
+			if err != nil {
 				m.notes = append(m.notes, fmt.Sprintf("%s is not copied by a tensor map: %v", loadOf(v).View().Name, err))
 			}
 		}

@@ -92,7 +92,7 @@ type Precision uint8
 // The precisions of dot.
 const (
 	Exact Precision = iota // products of the operands as they are
-	TF32                   // f32 operands rounded to tf32 first
+	TF32                   // f32 operands rounded to tf32 first; wgmma cuts them to it
 )
 
 var precisionNames = []string{Exact: "exact", TF32: "tf32"}

@@ -93,6 +93,8 @@ var codecs = map[ir.Elem]codec{
 		decode: func(b uint32) float64 { return float64(num.BF16ToF32(uint16(b))) },
 		encode: func(x float64) uint32 { return uint32(num.BF16FromF64(x)) },
 	},
+	ir.E4M3: small(num.E4M3),
+	ir.E5M2: small(num.E5M2),
 	ir.I32: {
 		decode: func(b uint32) float64 { return float64(int32(b)) },
 		encode: func(x float64) uint32 { return uint32(int32(x)) },
@@ -101,6 +103,10 @@ var codecs = map[ir.Elem]codec{
 		decode: func(b uint32) float64 { return float64(math.Float32frombits(b)) },
 		encode: func(x float64) uint32 { return math.Float32bits(float32(x)) },
 	},
+}
+
+func small(f num.Format) codec {
+	return codec{decode: f.Decode, encode: func(x float64) uint32 { return f.Encode(x, num.Even, false) }}
 }
 
 // Offset returns where an element is, in elements.
@@ -115,11 +121,17 @@ func (t *Tensor) Offset(index ...int) int {
 // At returns an element.
 func (t *Tensor) At(index ...int) float64 { return t.decode(t.Offset(index...)) }
 
-func (t *Tensor) decode(offset int) float64 {
-	if t.Elem.MemoryBits() == 32 {
-		return codecs[t.Elem].decode(binary.LittleEndian.Uint32(t.Bytes[4*offset:]))
+func (t *Tensor) decode(offset int) float64 { return codecs[t.Elem].decode(t.bits(offset)) }
+
+// bits are an element's, from the lowest on.
+func (t *Tensor) bits(offset int) uint32 {
+	switch t.Elem.MemoryBits() {
+	case 8:
+		return uint32(t.Bytes[offset])
+	case 16:
+		return uint32(binary.LittleEndian.Uint16(t.Bytes[2*offset:]))
 	}
-	return codecs[t.Elem].decode(uint32(binary.LittleEndian.Uint16(t.Bytes[2*offset:])))
+	return binary.LittleEndian.Uint32(t.Bytes[4*offset:])
 }
 
 // Set rounds x to the element type and stores it.
@@ -129,10 +141,13 @@ func (t *Tensor) Set(x float64, index ...int) { t.put(t.Offset(index...), codecs
 func (t *Tensor) SetInt(x int64, index ...int) { t.put(t.Offset(index...), uint32(x)) }
 
 func (t *Tensor) put(offset int, bits uint32) {
-	if t.Elem.MemoryBits() == 32 {
-		binary.LittleEndian.PutUint32(t.Bytes[4*offset:], bits)
-	} else {
+	switch t.Elem.MemoryBits() {
+	case 8:
+		t.Bytes[offset] = uint8(bits)
+	case 16:
 		binary.LittleEndian.PutUint16(t.Bytes[2*offset:], uint16(bits))
+	default:
+		binary.LittleEndian.PutUint32(t.Bytes[4*offset:], bits)
 	}
 }
 
@@ -140,11 +155,7 @@ func (t *Tensor) put(offset int, bits uint32) {
 func (t *Tensor) Row(dst []float64, offset int) {
 	c := codecs[t.Elem]
 	for i := range dst {
-		if t.Elem.MemoryBits() == 32 {
-			dst[i] = c.decode(binary.LittleEndian.Uint32(t.Bytes[4*(offset+i):]))
-		} else {
-			dst[i] = c.decode(uint32(binary.LittleEndian.Uint16(t.Bytes[2*(offset+i):])))
-		}
+		dst[i] = c.decode(t.bits(offset + i))
 	}
 }
 

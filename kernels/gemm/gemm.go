@@ -12,13 +12,14 @@ import (
 
 	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/ir"
+	"github.com/kgen-dev/kgen/ir/num"
 	"github.com/kgen-dev/kgen/kernels/family"
 )
 
 // Problem is one matrix product.
 type Problem struct {
 	M, N, K int
-	Type    string // of the operands and the arithmetic: f16, bf16, tf32 or f32
+	Type    string // of the operands and the arithmetic: f16, bf16, tf32, f32, e4m3 or e5m2
 	Out     string // of C and the residual: f16, bf16 or f32
 	Layout  string // nn, nt, tn or tt: A then B; t means stored transposed, [K,M] or [N,K]
 
@@ -46,10 +47,11 @@ func Family() *family.Family {
 			family.Size("m", 4096, "rows of A and C"),
 			family.Size("n", 4096, "columns of B and C"),
 			family.Size("k", 4096, "columns of A, rows of B"),
-			family.OneOf("dtype", "type of A and B; tf32 takes f32 matrices and rounds them in the kernel",
+			family.OneOf("dtype", "type of A and B; tf32 takes f32 matrices, of which the kernel uses tf32's bits",
 				family.Option{Name: "bf16", Since: target.CC{Major: 8}}, family.Option{Name: "f16"},
-				family.Option{Name: "tf32", Since: target.CC{Major: 8}}, family.Option{Name: "f32"}),
-			family.OneOf("out", "type of C and the residual; same: that of A and B",
+				family.Option{Name: "tf32", Since: target.CC{Major: 8}}, family.Option{Name: "f32"},
+				family.Option{Name: "e4m3", Since: fp8Since}, family.Option{Name: "e5m2", Since: fp8Since}),
+			family.OneOf("out", "type of C and the residual; same: that of A and B, bf16 for e4m3 and e5m2",
 				family.Option{Name: "same"}, family.Option{Name: "bf16", Since: target.CC{Major: 8}}, family.Option{Name: "f16"}, family.Option{Name: "f32"}),
 			family.OneOf("layout", "storage of A and B: n is row-major, t is column-major",
 				family.Option{Name: "nn"}, family.Option{Name: "nt"}, family.Option{Name: "tn"}, family.Option{Name: "tt"}),
@@ -72,9 +74,18 @@ func fromFlags(v family.Values) *Problem {
 	}
 	if p.Out == "same" {
 		p.Out = p.elem().String()
+		if p.small() {
+			p.Out = ir.BF16.String()
+		}
 	}
 	return p
 }
+
+// fp8Since is the first compute capability whose tensor cores have 8-bit floats.
+var fp8Since = target.CC{Major: 8, Minor: 9}
+
+// small tells whether A and B are 8-bit floats.
+func (p *Problem) small() bool { return p.elem().Bits() == 8 }
 
 // awkward draws sizes around the smallest tiles, one in four of them aligned.
 func awkward(r *rand.Rand) *Problem {
@@ -151,6 +162,8 @@ func (p *Problem) math() target.Math {
 		return target.F16Acc32
 	case "tf32":
 		return target.TF32
+	case "e4m3", "e5m2":
+		return target.F8Acc32
 	}
 	return target.F32
 }
@@ -162,6 +175,10 @@ func (p *Problem) elem() ir.Elem {
 		return ir.BF16
 	case "f16":
 		return ir.F16
+	case "e4m3":
+		return ir.E4M3
+	case "e5m2":
+		return ir.E5M2
 	}
 	return ir.F32
 }
@@ -201,7 +218,23 @@ func (p *Problem) Args() []family.Arg {
 	}
 	c := p.matrix("c", p.out(), p.M, p.N, false)
 	c.Out = true
-	return append(args, c)
+	args = append(args, c)
+	if p.Type == "tf32" {
+		args[0].Fill, args[1].Fill = toTF32, toTF32
+	}
+	return args
+}
+
+// toTF32 gives a tensor's elements the precision of tf32, so that it does not matter to a
+// check whether the instruction rounds them or cuts them.
+func toTF32(t *family.Tensor) {
+	row := make([]float64, t.Dims[1])
+	for i := range t.Dims[0] {
+		t.Row(row, t.Offset(i, 0))
+		for j, x := range row {
+			t.Set(float64(num.RoundTF32(float32(x))), i, j)
+		}
+	}
 }
 
 // matrix describes a matrix as it is stored: the last dimension has stride 1.

@@ -90,6 +90,9 @@ func (p *Problem) product(cfg config) (*ir.Kernel, error) {
 		family.Named("sum", carried[0])
 		x := family.Named("x", p.tile(b, av, row, k, cfg.BM, cfg.BK, p.transposedA()))
 		y := family.Named("y", p.tile(b, bv, k, col, cfg.BK, cfg.BN, p.transposedB()))
+		if p.small() { // tensor cores add 8-bit products to fewer bits than f32 has
+			return []*ir.Value{b.Add(carried[0], b.Dot(x, y, b.Zero(ir.TileOf(ir.F32, cfg.BM, cfg.BN)), p.precision()))}
+		}
 		return []*ir.Value{b.Dot(x, y, carried[0], p.precision())}
 	})[0]
 	family.Named("acc", acc)

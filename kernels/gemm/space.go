@@ -2,6 +2,7 @@ package gemm
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/kernels/family"
@@ -23,7 +24,7 @@ func (p *Problem) space() *space.Space {
 	return &space.Space{
 		Params: []space.Param{
 			{Name: "BM", Values: []int{32, 64, 128, 256}, Also: []int{16, 48, 80, 96, 112, 160, 192}, Doc: "rows of a tile of C"},
-			{Name: "BN", Values: []int{32, 64, 128, 256}, Also: []int{16, 48, 80, 96, 112, 144, 160, 176, 192, 208, 224, 240}, Doc: "columns of a tile of C"},
+			{Name: "BN", Values: []int{32, 64, 128, 192, 256}, Also: []int{16, 48, 80, 96, 112, 144, 160, 176, 208, 224, 240}, Doc: "columns of a tile of C"},
 			{Name: "BK", Values: []int{16, 32, 64, 128}, Doc: "step along K"},
 			{Name: "warps", Values: []int{4, 8}, Also: []int{1, 2}, Doc: "warps of a block"},
 			{Name: "stages", Values: []int{2, 3, 4, 5}, Also: []int{1}, Doc: "K steps in flight"},
@@ -42,8 +43,8 @@ func (p *Problem) space() *space.Space {
 			{Name: "depth", Expr: "stages <= max(2, ceildiv(ceildiv(K, BK), split))", Doc: "no more stages than steps"},
 			{Name: "raster", Expr: "group == 1 || ceildiv(M, BM) > group", Doc: "groups only where there are several"},
 			{Name: "split", Expr: "split == 1 || ceildiv(K, BK) >= split && ceildiv(M, BM)*ceildiv(N, BN)*split <= 2*sm_count", Doc: "K is cut only to fill idle SMs"},
-			{Name: "cluster", Expr: "cluster == 1 || sm == 90 && elem == 2 && group % cluster == 0 && BM % (16*warps) == 0 && BN >= 64 && ceildiv(M, BM) > 1", Doc: "clusters only where warpgroups multiply, and walk columns together"},
-			{Name: "portable", Expr: "portable == 0 || sm == 90 && elem == 2 && cluster == 1 && split == 1 && group == 8 && BM % (16*warps) == 0 && BK*elem <= 128 && BM*BN >= 64*128 && stages <= 4", Doc: "portable only where there is another way"},
+			{Name: "cluster", Expr: "cluster == 1 || wgmma == 1 && group % cluster == 0 && BM % (16*warps) == 0 && BN >= 64 && ceildiv(M, BM) > 1", Doc: "clusters only where warpgroups multiply, and walk columns together"},
+			{Name: "portable", Expr: "portable == 0 || wgmma == 1 && cluster == 1 && split == 1 && group == 8 && BM % (16*warps) == 0 && BK*elem <= 128 && BM*BN >= 64*128 && stages <= 4", Doc: "portable only where there is another way"},
 			{Name: "pipeline", Expr: "sm >= 80 || stages <= 2", Doc: "before 8.0 a stage is prefetched through registers"},
 			{Name: "grid", Expr: "ceildiv(M, BM)*ceildiv(N, BN)*split <= 2147483647", Doc: "blocks of one launch"},
 		},
@@ -56,10 +57,23 @@ func (p *Problem) Space(gpu *target.GPU) (*space.Bound, error) {
 	env["M"], env["N"], env["K"] = int64(p.M), int64(p.N), int64(p.K)
 	env["elem"] = int64(p.elem().Bits() / 8)
 	env["acc"] = 128
-	if !p.math().Tensor() {
+	switch {
+	case !p.math().Tensor():
 		env["acc"] = 64 // the fragments of A and B take registers too
+	case p.small():
+		env["acc"] = 96 // so do the products of a step, which are added to the sums
+	}
+	env["wgmma"] = 0
+	if p.warpgroups(gpu) {
+		env["wgmma"] = 1
 	}
 	return p.space().Bind(env)
+}
+
+// warpgroups tells whether warpgroups may multiply the problem's types as its matrices are
+// stored: all but 16-bit floats want B along K.
+func (p *Problem) warpgroups(gpu *target.GPU) bool {
+	return gpu.CC.SM() == 90 && p.math().Tensor() && (p.elem().Bits() == 16 || p.transposedB())
 }
 
 // preferred lists configurations that do well on large problems of 16-bit types,
@@ -75,8 +89,8 @@ var preferred = []config{
 	{BM: 32, BN: 32, BK: 32, warps: 4, stages: 4, group: 1, split: 1, cluster: 1},
 }
 
-// preferred90 is the same for 16-bit types on GPUs of compute capability 9.0, where
-// warpgroups multiply: a step along K is a row of 128 bytes.
+// preferred90 is the same where warpgroups multiply 16-bit types: a step along K is a row
+// of 128 bytes.
 var preferred90 = []config{
 	{BM: 128, BN: 256, BK: 64, warps: 8, stages: 4, group: 8, split: 1, cluster: 2},
 	{BM: 128, BN: 128, BK: 64, warps: 8, stages: 4, group: 8, split: 1, cluster: 2},
@@ -88,10 +102,21 @@ var preferred90 = []config{
 
 // preferredOn lists what is preferred on a GPU.
 func (p *Problem) preferredOn(gpu *target.GPU) []config {
-	if gpu.CC.Major == 9 && p.elem().Bits() == 16 {
+	switch bytes := p.elem().Bits() / 8; {
+	case !p.warpgroups(gpu):
+		return preferred
+	case bytes == 2:
 		return preferred90
+	default:
+		list := slices.Clone(preferred90)
+		for i := range list {
+			list[i].BK = list[i].BK * 2 / bytes // as many bytes
+			if p.small() {
+				list[i].BN = min(list[i].BN, 192) // the sums that fit beside a step's products
+			}
+		}
+		return list
 	}
-	return preferred
 }
 
 // Default returns the first preferred configuration that has a tile for every SM, with
