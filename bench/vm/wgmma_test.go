@@ -229,7 +229,7 @@ mad.wide.u32 %%g, %%t, %d, %%in2;
 		want := make([]int, 128*regs*2)
 		for thread := range 128 {
 			for i := range n / 2 {
-				row, col := 16*(thread/32)+thread%32/4+8*(i>>1&1), 8*(i>>2)+2*(thread&3)+i&1
+				row, col := wgmmaSum(thread, i)
 				v := sum(thread, i) * scale
 				for k := range at.k {
 					v += signs[0] * signs[1] * a.values[row*at.k+k] * b.values[col*at.k+k]
@@ -267,22 +267,31 @@ func fragmentsOf(a *wgmmaOperand) []byte {
 	out := make([]byte, 128*16)
 	size := a.t.bits / 8
 	for thread := range 128 {
-		g, q := thread%32/4, thread&3
 		for i := range 16 / size {
-			row, k := g, 0
-			switch a.t.bits {
-			case 16:
-				row, k = row+8*(i>>1&1), 2*q+i&1+8*(i>>2)
-			case 32:
-				row, k = row+8*(i&1), q+4*(i>>1)
-			default:
-				row, k = row+8*(i>>2&1), 4*q+i&3+16*(i>>3)
-			}
-			v := binary.LittleEndian.AppendUint32(nil, a.t.encode(a.values[(16*(thread/32)+row)*a.k+k]))
+			row, k := wgmmaFragment(a.t.bits, thread, i)
+			v := binary.LittleEndian.AppendUint32(nil, a.t.encode(a.values[row*a.k+k]))
 			copy(out[thread*16+i*size:], v[:size])
 		}
 	}
 	return out
+}
+
+// wgmmaFragment is where element i of a thread's registers lies in A, of so many
+// bits.
+func wgmmaFragment(bits, thread, i int) (row, k int) {
+	row, q := 16*(thread/32)+thread%32/4, thread&3
+	switch bits {
+	case 16:
+		return row + 8*(i>>1&1), 2*q + i&1 + 8*(i>>2)
+	case 32:
+		return row + 8*(i&1), q + 4*(i>>1)
+	}
+	return row + 8*(i>>2&1), 4*q + i&3 + 16*(i>>3)
+}
+
+// wgmmaSum is where element i of a thread's accumulators lies in D.
+func wgmmaSum(thread, i int) (row, col int) {
+	return 16*(thread/32) + thread%32/4 + 8*(i>>1&1), 8*(i>>2) + 2*(thread&3) + i&1
 }
 
 func truthOf(b bool) int {
