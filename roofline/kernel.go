@@ -6,6 +6,7 @@ import "github.com/kgen-dev/kgen/bench"
 // the mean of its launches.
 type Kernel struct {
 	Name     string
+	At       string // the file and line that it is from, for errors; or ""
 	Launches int
 	Work     Work
 	Least    Count            // the least bytes that must pass to or from memory; the zero Count if unknown
@@ -58,7 +59,7 @@ type Traffic struct {
 
 // Traffic compares a kernel's bytes; nil where one of both is unknown.
 func (k *Kernel) Traffic() *Traffic {
-	if k.Least.Value == 0 || k.Work.HBMBytes.Value == 0 {
+	if k.Least.Value == 0 || k.Work.HBMBytes.Value == 0 || k.Work.HBMBytes.From == bench.Formula {
 		return nil
 	}
 	return &Traffic{k.Least, k.Work.HBMBytes, k.Work.HBMBytes.Value / k.Least.Value}

@@ -72,6 +72,29 @@ func (r Roofs) Ridge(m target.Math, u Unit) (float64, bool) {
 	return p.TFLOPS * 1e3 / bw, true
 }
 
+// WorkOf gives back the counts behind the least times in microseconds of units, as
+// Limits names them; the tensor cores' are left out, for the time does not say of which
+// arithmetic they are. Of the pipes behind the instruction slots only the tightest is
+// behind the time, which is given as slots.
+func (r Roofs) WorkOf(limits map[string]float64, from bench.Provenance) Work {
+	count := func(u Unit, perUS float64) Count {
+		if us := limits[string(u)]; us > 0 {
+			return Count{us * perUS, from}
+		}
+		return Count{}
+	}
+	pipes := r.GPU.Pipes()
+	perClock := float64(r.GPU.SMs) * r.GPU.Clock()
+	return Work{
+		HBMBytes:    count(HBM, r.HBM.Value*1e3),
+		L2Bytes:     count(L2, r.L2.Value*1e3),
+		SharedBytes: count(Shared, r.Shared.Value*1e3),
+		MUFU:        count(MUFU, pipes.MUFU*perClock),
+		Issue:       count(Issue, pipes.Issue/target.WarpSize*perClock),
+		Launches:    count(Launch, 1/r.GPU.Architecture().LaunchUS),
+	}
+}
+
 // pipe returns the microseconds that n thread results need at a rate per SM
 // and clock.
 func (r Roofs) pipe(n, rate float64) float64 {

@@ -20,7 +20,7 @@ type Count struct {
 // Formula is a count computed by hand.
 func Formula(v float64) Count { return Count{v, bench.Formula} }
 
-// Counted is a count the virtual machine made.
+// Counted is a count that the virtual machine or a profiler made.
 func Counted(v float64) Count { return Count{v, bench.Counted} }
 
 // Operations are useful operations of one kind of arithmetic: an FMA is two.
@@ -61,6 +61,15 @@ func (w *Work) Total() Count {
 		sum.From = mix(sum.From, o.Count.From)
 	}
 	return sum
+}
+
+// Nothing says whether every count is 0.
+func (w *Work) Nothing() bool {
+	sum := w.Total().Value
+	for _, c := range []Count{w.HBMBytes, w.L2Bytes, w.SharedBytes, w.MUFU, w.FMA, w.ALU, w.Issue, w.Launches} {
+		sum += c.Value
+	}
+	return sum == 0
 }
 
 // Bytes returns what crosses a level of memory, the zero Count for other units.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/atomicfile"
-	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/roofline"
 	"github.com/kgen-dev/kgen/roofline/measured"
 	"github.com/kgen-dev/kgen/roofline/plot"
@@ -116,7 +115,7 @@ func (s *session) plot(found []finding, best int) ([]byte, error) {
 	var entries []plot.Entry
 	for i := range found {
 		e := &found[i].eval
-		a, err := roofline.Assess(s.roofs, usefulWork(s.Problem, s.GPU, s.workOf(e.Limits)))
+		a, err := roofline.Assess(s.roofs, usefulWork(s.Problem, s.GPU, s.roofs.WorkOf(e.Limits, bench.Predicted)))
 		if err != nil {
 			return nil, err
 		}
@@ -146,26 +145,4 @@ func (s *session) plot(found []finding, best int) ([]byte, error) {
 		return nil, err
 	}
 	return out.Bytes(), nil
-}
-
-// workOf gives back the counts behind the times of units that the store keeps. Of the
-// pipes behind the instruction slots it keeps only the tightest, which is given as
-// slots.
-func (s *session) workOf(limits map[string]float64) roofline.Work {
-	count := func(u roofline.Unit, perUS float64) roofline.Count {
-		if us := limits[string(u)]; us > 0 {
-			return roofline.Count{Value: us * perUS, From: bench.Predicted}
-		}
-		return roofline.Count{}
-	}
-	pipes := s.GPU.Pipes()
-	perClock := float64(s.GPU.SMs) * s.GPU.Clock()
-	return roofline.Work{
-		HBMBytes:    count(roofline.HBM, s.roofs.HBM.Value*1e3),
-		L2Bytes:     count(roofline.L2, s.roofs.L2.Value*1e3),
-		SharedBytes: count(roofline.Shared, s.roofs.Shared.Value*1e3),
-		MUFU:        count(roofline.MUFU, pipes.MUFU*perClock),
-		Issue:       count(roofline.Issue, pipes.Issue/target.WarpSize*perClock),
-		Launches:    count(roofline.Launch, 1/s.GPU.Architecture().LaunchUS),
-	}
 }

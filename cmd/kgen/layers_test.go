@@ -41,7 +41,7 @@ var layers = map[string][]string{
 	"bench/vm":           {"bench", "bench/numcheck", "bench/vm/...", "ir/num", "codegen/ptx", "codegen/target"},
 	"bench/cuda":         {"bench", "codegen/ptx"},
 	"tune":               {"kernels/...", "codegen/...", "bench", "bench/numcheck", "bench/vm", "roofline/...", "tune/...", "ir/num"},
-	"roofline":           {"codegen/target", "bench", "roofline/..."},
+	"roofline":           {"codegen/target", "codegen/ptx", "bench", "roofline/..."}, // ptx for its pipes
 	"cmd":                {"..."},
 	"internal/fixedseed": {},
 }

@@ -27,6 +27,12 @@ type Ceilings struct {
 // maths maps the tables' types to kinds of arithmetic.
 var maths = map[string]target.Math{"float16": target.F16Acc32, "fp8": target.F8Acc32}
 
+// Arithmetic returns the kind that a type of the tables runs at; false for others.
+func Arithmetic(typ string) (target.Math, bool) {
+	m, ok := maths[typ]
+	return m, ok
+}
+
 // Types returns the types of operands that the tables name, in a fixed order.
 func Types() []string { return []string{"float16", "fp8"} }
 

@@ -106,7 +106,7 @@ func passes(a, b *launch) bool {
 // timeMetrics are what counting instructions slows down.
 var timeMetrics = func() []string {
 	var out []string
-	for _, q := range []quantity{timeSeconds, cycles, clockHz} {
+	for _, q := range []quantity{timeUS, cycles, clockHz} {
 		for _, s := range sources[q] {
 			out = append(out, s.terms[0].metric)
 		}
@@ -259,23 +259,23 @@ func kernelOf(group []*launch) (*roofline.Kernel, error) {
 	}
 	first := &group[0].first
 	name := short(group[0].kernel)
-	if q[timeSeconds] == 0 && q[clockHz] > 0 {
-		q[timeSeconds] = q[cycles] / q[clockHz]
+	if q[timeUS] == 0 && q[clockHz] > 0 {
+		q[timeUS] = q[cycles] / q[clockHz] * 1e6
 	}
-	if q[timeSeconds] == 0 {
+	if q[timeUS] == 0 {
 		return nil, first.errorf("kernel %s: no time, or one of 0: want gpu__time_duration.sum, or sm__cycles_elapsed.avg with sm__cycles_elapsed.avg.per_second", name)
 	}
 	if q[dramBytes] == 0 {
-		q[dramBytes] = q[dramRate] * q[timeSeconds]
+		q[dramBytes] = q[dramRate] * q[timeUS] / 1e6
 	}
 	count := func(v float64) roofline.Count {
 		if v == 0 {
 			return roofline.Count{}
 		}
-		return roofline.Count{Value: v, From: bench.Measured}
+		return roofline.Counted(v)
 	}
 	k := &roofline.Kernel{
-		Name: name, Launches: len(group), TimeUS: q[timeSeconds] * 1e6, From: bench.Measured, ClockMHz: q[clockHz] / 1e6,
+		Name: name, At: fmt.Sprintf("%s:%d", first.file, first.line), Launches: len(group), TimeUS: q[timeUS], From: bench.Measured, ClockMHz: q[clockHz] / 1e6,
 		Work: roofline.Work{
 			HBMBytes: count(q[dramBytes]), L2Bytes: count(q[l2Bytes]), SharedBytes: count(q[wavefronts] * wavefrontBytes),
 			MUFU: count(q[mufu]), FMA: count(q[fma]), ALU: count(q[alu]), Issue: count(q[warpInstructions]),
@@ -289,9 +289,6 @@ func kernelOf(group []*launch) (*roofline.Kernel, error) {
 	var err error
 	if k.Work.Operations, err = operations(group); err != nil {
 		return nil, err
-	}
-	if len(k.Work.Operations) == 0 && q[dramBytes]+q[l2Bytes]+q[wavefronts]+q[warpInstructions]+q[fma]+q[alu]+q[mufu] == 0 {
-		return nil, first.errorf("kernel %s: a time alone: want bytes (dram__bytes.sum), instructions (sm__sass_thread_inst_executed_op_ffma_pred_on.sum and its like) or both", name)
 	}
 	return k, nil
 }
@@ -319,7 +316,7 @@ func operations(group []*launch) ([]roofline.Operations, error) {
 		if err != nil {
 			return nil, err
 		}
-		add(roofline.Operations{Math: f.math, Count: roofline.Count{Value: v, From: bench.Measured}})
+		add(roofline.Operations{Math: f.math, Count: roofline.Counted(v)})
 	}
 	for _, m := range sorted(group[0].metrics) {
 		math, ok := tensorMath(m)
@@ -334,7 +331,7 @@ func operations(group []*launch) ([]roofline.Operations, error) {
 		if err != nil {
 			return nil, err
 		}
-		add(roofline.Operations{Math: math, Count: roofline.Count{Value: v * each, From: bench.Measured}})
+		add(roofline.Operations{Math: math, Count: roofline.Counted(v * each)})
 	}
 	return out, nil
 }

@@ -35,7 +35,7 @@ func sum(dim dimension, factor float64, metrics ...string) source {
 type quantity uint8
 
 const (
-	timeSeconds quantity = iota
+	timeUS quantity = iota
 	cycles
 	clockHz
 	dramBytes
@@ -65,9 +65,9 @@ const (
 
 // sources lists every quantity's ways, the exactest first.
 var sources = [quantities][]source{
-	timeSeconds: {one(duration, "gpu__time_duration.sum"), one(duration, "gpu__time_duration.avg"), one(duration, "gpu__time_duration_measured_wallclock.sum"), one(duration, "Duration")},
-	cycles:      {one(plain, "sm__cycles_elapsed.avg"), one(plain, "sm__cycles_elapsed.max"), one(plain, "smsp__cycles_elapsed.avg"), one(plain, "gpc__cycles_elapsed.max"), one(plain, "Elapsed Cycles")},
-	clockHz:     {one(frequency, "sm__cycles_elapsed.avg.per_second"), one(frequency, "smsp__cycles_elapsed.avg.per_second"), one(frequency, "gpc__cycles_elapsed.avg.per_second"), one(frequency, "SM Frequency")},
+	timeUS:  {one(duration, "gpu__time_duration.sum"), one(duration, "gpu__time_duration.avg"), one(duration, "gpu__time_duration_measured_wallclock.sum"), one(duration, "Duration")},
+	cycles:  {one(plain, "sm__cycles_elapsed.avg"), one(plain, "sm__cycles_elapsed.max"), one(plain, "smsp__cycles_elapsed.avg"), one(plain, "gpc__cycles_elapsed.max"), one(plain, "Elapsed Cycles")},
+	clockHz: {one(frequency, "sm__cycles_elapsed.avg.per_second"), one(frequency, "smsp__cycles_elapsed.avg.per_second"), one(frequency, "gpc__cycles_elapsed.avg.per_second"), one(frequency, "SM Frequency")},
 	dramBytes: {
 		one(data, "dram__bytes.sum"),
 		sum(data, 1, "dram__bytes_read.sum", "dram__bytes_write.sum"),

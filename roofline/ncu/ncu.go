@@ -307,9 +307,12 @@ func sorted[V any](m map[string]V) []string {
 	return keys
 }
 
-// short is a kernel's name without its template arguments and parameters.
+// unnamed takes away what stands for a namespace without a name.
+var unnamed = strings.NewReplacer("(anonymous namespace)::", "", "<unnamed>::", "", "{anonymous}::", "")
+
+// short is a kernel's name without its namespaces, template arguments and parameters.
 func short(name string) string {
-	s := name
+	s := unnamed.Replace(name)
 	if i := strings.IndexAny(s, "<("); i > 0 {
 		s = s[:i]
 	}

@@ -75,7 +75,7 @@ func (n notation) parse(text string) (float64, error) {
 	return v, nil
 }
 
-// dimensions are what units measure; a value is kept in bytes, seconds, hertz or
+// dimensions are what units measure; a value is kept in bytes, microseconds, hertz or
 // as it is.
 type dimension uint8
 
@@ -99,8 +99,8 @@ var units = map[string]unit{
 	"":     {0, 1}, // the metric's base unit
 	"byte": {data, 1}, "bytes": {data, 1}, "b": {data, 1}, "kbyte": {data, 1e3}, "mbyte": {data, 1e6}, "gbyte": {data, 1e9}, "tbyte": {data, 1e12},
 	"kib": {data, 1 << 10}, "mib": {data, 1 << 20}, "gib": {data, 1 << 30}, "kibyte": {data, 1 << 10}, "mibyte": {data, 1 << 20}, "gibyte": {data, 1 << 30},
-	"ns": {duration, 1e-9}, "nsecond": {duration, 1e-9}, "us": {duration, 1e-6}, "usecond": {duration, 1e-6}, "μs": {duration, 1e-6}, "µs": {duration, 1e-6},
-	"ms": {duration, 1e-3}, "msecond": {duration, 1e-3}, "s": {duration, 1}, "second": {duration, 1},
+	"ns": {duration, 1e-3}, "nsecond": {duration, 1e-3}, "us": {duration, 1}, "usecond": {duration, 1}, "μs": {duration, 1}, "µs": {duration, 1},
+	"ms": {duration, 1e3}, "msecond": {duration, 1e3}, "s": {duration, 1e6}, "second": {duration, 1e6},
 	"hz": {frequency, 1}, "khz": {frequency, 1e3}, "mhz": {frequency, 1e6}, "ghz": {frequency, 1e9},
 	"cycle/second": {frequency, 1}, "cycle/s": {frequency, 1}, "cycle/nsecond": {frequency, 1e9}, "cycle/ns": {frequency, 1e9}, "cycle/usecond": {frequency, 1e6}, "cycle/us": {frequency, 1e6},
 	"byte/second": {rate, 1}, "byte/s": {rate, 1}, "kbyte/second": {rate, 1e3}, "kbyte/s": {rate, 1e3}, "mbyte/second": {rate, 1e6}, "mbyte/s": {rate, 1e6},
@@ -112,9 +112,9 @@ var units = map[string]unit{
 }
 
 // base are the units that --print-units base gives without saying so.
-var base = map[dimension]float64{plain: 1, data: 1, duration: 1e-9, frequency: 1, rate: 1, percent: 1}
+var base = map[dimension]float64{plain: 1, data: 1, duration: 1e-3, frequency: 1, rate: 1, percent: 1}
 
-// convert brings a number to the base of a dimension: seconds, bytes, hertz.
+// convert brings a number to the base of a dimension: microseconds, bytes, hertz.
 func convert(v float64, spelled string, dim dimension) (float64, error) {
 	u, ok := units[strings.ToLower(strings.TrimSpace(spelled))]
 	switch {

@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -38,20 +39,10 @@ func (s *Subject) bars() (*Scene, error) {
 	b := &barDrawing{subject: s, kernels: s.Kernels}
 	if len(b.kernels) > mostRows {
 		b.kernels = slices.Clone(b.kernels)
-		slices.SortStableFunc(b.kernels, func(x, y *roofline.Judged) int { return compare(timeOf(y), timeOf(x)) })
+		slices.SortStableFunc(b.kernels, func(x, y *roofline.Judged) int { return cmp.Compare(timeOf(y), timeOf(x)) })
 		b.kernels = b.kernels[:mostRows]
 	}
 	return b.scene()
-}
-
-func compare(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 type barDrawing struct {
@@ -134,8 +125,7 @@ func (b *barDrawing) row(i int, j *roofline.Judged) {
 	}
 	b.y = max(b.y, top+2*barHeight)
 	middle := (top + b.y) / 2
-	name := fit(j.Kernel.Name, fontSize, false, nameWidth-14)
-	b.labels.text(Text{At: Point{b.x.start - 8, middle + 4}, Anchor: End, Size: fontSize, Fill: ink, Text: name})
+	b.name(j.Kernel.Name, middle, b.y-top)
 	text := fmt.Sprintf("at least %s us, %s", plain(j.LeastUS()), j.Binding.Unit)
 	right := b.x.at(j.LeastUS())
 	if j.Kernel.TimeUS > 0 {
@@ -147,6 +137,16 @@ func (b *barDrawing) row(i int, j *roofline.Judged) {
 	}
 	b.labels.text(Text{At: Point{right + 6, middle + 4}, Anchor: Start, Size: smallFont, Fill: ink, Text: fit(text, smallFont, false, wordWidth)})
 	b.y += rowGap
+}
+
+// name writes a kernel's name beside its bars, in as many lines as their height has.
+func (b *barDrawing) name(name string, middle, height float64) {
+	const leading = 13
+	lines := wrap(name, smallFont, false, nameWidth-14, max(1, int(height/leading)))
+	for i, line := range lines {
+		y := middle + 4 + leading*(float64(i)-float64(len(lines)-1)/2)
+		b.labels.text(Text{At: Point{b.x.start - 8, y}, Anchor: End, Size: smallFont, Fill: ink, Text: line})
+	}
 }
 
 // axis draws the scale under the rows.

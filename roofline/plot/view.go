@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -44,14 +45,38 @@ func Views() []string {
 type Subject struct {
 	Title, Subtitle string
 	Kernels         []*roofline.Judged
+	Paths           []Path // beside the kernels
 	Roofs           []Roof // beside the hardware's, in RateView
-	Alternatives    bool   // ways to do the same, which are not summed up
+	Alternatives    bool   // ways to do the same: they are not summed up, and of many the fastest stands out
+}
+
+// Path is kernels joined in order in RateView: a tuning run, a sweep of sizes, or what a
+// change did.
+type Path struct {
+	Name    string
+	Kernels []*roofline.Judged
+	Arrows  bool // from the time before a change to that after it
+	Bare    bool // without labels: they are among the subject's kernels too
+}
+
+// all is every kernel.
+func (s *Subject) all() []*roofline.Judged {
+	out := slices.Clone(s.Kernels)
+	for _, p := range s.Paths {
+		out = append(out, p.Kernels...)
+	}
+	return out
 }
 
 // Draw lays a subject out in a view. The error says what the kernels lack for it.
 func (s *Subject) Draw(v View) (*Scene, error) {
-	if len(s.Kernels) == 0 {
+	if len(s.all()) == 0 {
 		return nil, errors.New("roofline plot: no kernels")
+	}
+	if v != RateView && len(s.Paths) > 0 {
+		flat := *s
+		flat.Kernels, flat.Paths = s.all(), nil
+		s = &flat
 	}
 	for _, known := range views {
 		if known.view == v {
@@ -68,12 +93,16 @@ func laidOut(f *Figure, err error) (*Scene, error) {
 	return f.Scene()
 }
 
-// ownSeries is up to how many kernels have a colour each.
-const ownSeries = 8
+// Up to ownSeries kernels have a colour each, and up to ownLabels a label.
+const (
+	ownSeries = 8
+	ownLabels = 60
+)
 
 // series gives each kernel a series of its own, or one to all where they are many.
 func (s *Subject) series(dots func(j *roofline.Judged) (Dot, bool)) []Series {
 	var out []Series
+	best := s.fastest()
 	for _, j := range s.Kernels {
 		d, ok := dots(j)
 		if !ok {
@@ -91,9 +120,20 @@ func (s *Subject) series(dots func(j *roofline.Judged) (Dot, bool)) []Series {
 			i = len(out)
 			out = append(out, Series{Name: "kernels", From: provenance(j)})
 		}
+		if d.Best = j == best; !d.Best && (best != nil || len(s.Kernels) > ownLabels) {
+			d.Label, d.At = "", d.At[:1]
+		}
 		out[i].Dots = append(out[i].Dots, d)
 	}
 	return out
+}
+
+// fastest is the one of many alternatives that stands out; nil where none does.
+func (s *Subject) fastest() *roofline.Judged {
+	if !s.Alternatives || len(s.Kernels) <= ownSeries {
+		return nil
+	}
+	return slices.MinFunc(s.Kernels, func(a, b *roofline.Judged) int { return cmp.Compare(timeOf(a), timeOf(b)) })
 }
 
 // provenance is that of a kernel's time: that of its work where it has none, for
@@ -124,21 +164,50 @@ func doubtOf(j *roofline.Judged) string {
 // whose bytes are known.
 func (s *Subject) rates() (*Figure, error) {
 	f := &Figure{Title: s.Title, Subtitle: s.Subtitle}
-	f.Slopes, f.Roofs = ceilings(s.Kernels[0].Roofs, s.works()...)
+	all := s.all()
+	f.Slopes, f.Roofs = ceilings(all[0].Roofs, works(all)...)
 	f.Roofs = append(f.Roofs, s.Roofs...)
-	f.Series = s.series(func(j *roofline.Judged) (Dot, bool) {
-		rate := j.Work.Total().Value / timeOf(j) / 1e6
-		return Dot{Label: fmt.Sprintf("%s TFLOP/s: %s", plain(max(rate, 1e-12)), j.Kernel.Name), TFLOPS: rate, At: j.Intensities, Doubt: doubtOf(j)}, len(j.Intensities) > 0
-	})
+	f.Series = s.series(rate)
+	for _, p := range s.Paths {
+		f.Series = append(f.Series, p.series()...)
+	}
 	if len(f.Series) == 0 {
-		return nil, fmt.Errorf("%s: no operations, or no bytes to set them against: want --view %s or %s", s.Kernels[0].Kernel.Name, TimeView, FloorView)
+		return nil, fmt.Errorf("%s: no operations, or no bytes to set them against: want --view %s or %s", all[0].Kernel.Name, TimeView, FloorView)
 	}
 	return f, nil
 }
 
-func (s *Subject) works() []*roofline.Work {
+// rate is a kernel's dot in a roofline, at every level of memory; false where it has no
+// operations or no bytes.
+func rate(j *roofline.Judged) (Dot, bool) {
+	tflops := j.Work.Total().Value / timeOf(j) / 1e6
+	return Dot{Label: fmt.Sprintf("%s TFLOP/s: %s", plain(max(tflops, unseen)), j.Kernel.Name), TFLOPS: tflops, At: j.Intensities, Doubt: doubtOf(j)}, len(j.Intensities) > 0
+}
+
+// series is a path as a trajectory, by the bytes of the slowest memory alone.
+func (p *Path) series() []Series {
+	t := Series{Name: p.Name, Joined: true, Arrows: p.Arrows}
+	for i, j := range p.Kernels {
+		d, ok := rate(j)
+		if !ok {
+			continue
+		}
+		d.Title, d.At, t.From = j.Kernel.Name, d.At[:1], provenance(j)
+		d.Hollow = p.Arrows && i == 0
+		if p.Bare {
+			d.Label = ""
+		}
+		t.Dots = append(t.Dots, d)
+	}
+	if len(t.Dots) == 0 {
+		return nil
+	}
+	return []Series{t}
+}
+
+func works(kernels []*roofline.Judged) []*roofline.Work {
 	var out []*roofline.Work
-	for _, j := range s.Kernels {
+	for _, j := range kernels {
 		out = append(out, &j.Work)
 	}
 	return out

@@ -1,50 +1,174 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/roofline"
-	"github.com/kgen-dev/kgen/roofline/ncu"
+	"github.com/kgen-dev/kgen/roofline/plot"
 )
 
+// importFlags are those of kgen roofline import.
+type importFlags struct {
+	gpu    string
+	before string
+	flops  float64
+	bytes  float64
+	math   choice
+	figure figureFlags
+}
+
+// importReport is what kgen roofline import --json prints.
+type importReport struct {
+	GPU     string         `json:"gpu"`
+	Kernels []*verdictInfo `json:"kernels"`
+	Unused  []string       `json:"unused"`            // columns and metrics of the files that nothing here needs
+	Skipped int            `json:"skipped,omitempty"` // rows of graphs, ranges and failed configurations
+	Drawing string         `json:"drawing,omitempty"`
+}
+
 func (a *app) importCommand() *cobra.Command {
-	var gpu string
-	c := &cobra.Command{
-		Use:     "import FILE.csv...",
-		Short:   "Judge kernels that Nsight Compute profiled",
-		Long:    "Judge kernels that Nsight Compute profiled: long or wide CSV, several files of\none program joined by kernel and launch.",
-		Example: "  kgen roofline import time.csv instructions.csv --gpu h100",
-		Args:    positional("FILE.csv..."),
-		RunE: func(_ *cobra.Command, files []string) error {
-			g, err := lookupGPU(gpu)
-			if err != nil {
-				return err
-			}
-			r, err := ncu.ReadFiles(files...)
-			if err != nil {
-				return usage(err)
-			}
-			if len(r.Unused) > 0 {
-				a.log.Info("metrics not used", "names", strings.Join(r.Unused, " "))
-			}
-			for i := range r.Kernels {
-				j, err := r.Kernels[i].Judge(roofline.DeviceRoofs(g))
-				if err != nil {
-					return usage(fmt.Errorf("kernel %s: %w", r.Kernels[i].Name, err))
-				}
-				fmt.Fprintf(a.out, "%s: %.4g us (%s), %.1f %% of attainable, bound by %s; %s\n", visible(j.Kernel.Name), j.Kernel.TimeUS, j.Kernel.From,
-					100*j.Verdict.Score, j.Binding.Unit, j.Advice)
-				if j.Verdict.Doubt != "" {
-					fmt.Fprintf(a.out, "  %s: %s\n", j.Verdict.Cause, j.Verdict.Doubt)
-				}
-			}
-			return nil
-		},
+	f := &importFlags{math: choice{value: string(target.F32)}}
+	for _, m := range target.Maths() {
+		f.math.words = append(f.math.words, string(m))
 	}
-	c.Flags().StringVar(&gpu, "gpu", "", gpuUsage)
+	c := &cobra.Command{
+		Use:   "import FILE...",
+		Short: "Judge kernels that others profiled, timed, counted or tuned",
+		Long: `Judge kernels that others profiled, timed, counted or tuned. A FILE is told by what
+it holds:
+
+  CSV of Nsight Compute, long or wide (raw page); several of one program are joined
+  what kgen run --json printed: counters, or a time
+  what kgen tune --json printed: the best configurations
+  a tuning space: a Kernel Tuner cache, T4 or KTT results, or a compact CSV
+  a table of library times, as those that kgen roofline library draws
+
+Each kernel is held to the limits of the GPU that the file names, or of --gpu. What a
+file does not know of a launch's useful work --flops and --bytes give: a tuning space
+needs both. --before FILE has the same kernels before a change, and -o draws arrows.`,
+		Example: `  kgen roofline import time.csv instructions.csv --gpu h100
+  kgen roofline import now.csv --before then.csv -o change.svg
+  kgen tune gemm --gpu a100 --json > best.json && kgen roofline import best.json --view floors -o best.html
+  kgen roofline import cache.json.gz --gpu a100 --flops 1.4e11 --bytes 1e8 --math fp32`,
+		Args: positional("FILE..."),
+		RunE: func(c *cobra.Command, files []string) error { return a.importFiles(c.Context(), f, files) },
+	}
+	c.Flags().SortFlags = false
+	c.Flags().StringVar(&f.gpu, "gpu", "", gpuUsage+"; without it the one that the files name")
 	mustComplete(c, "gpu", completeGPUFlag)
+	f.figure.declare(c)
+	c.Flags().StringVar(&f.before, "before", "", "`FILE` with the same kernels before a change")
+	c.Flags().Float64Var(&f.flops, "flops", 0, "useful operations of a launch, by formula")
+	c.Flags().Float64Var(&f.bytes, "bytes", 0, "least bytes of a launch to and from memory, by formula")
+	choiceFlag(c, &f.math, "math", "the arithmetic of --flops")
+	a.jsonFlag(c)
 	return c
+}
+
+func (a *app) importFiles(ctx context.Context, f *importFlags, files []string) error {
+	if err := f.figure.check(); err != nil {
+		return err
+	}
+	for _, n := range []struct {
+		flag  string
+		value float64
+	}{{"--flops", f.flops}, {"--bytes", f.bytes}} {
+		if !(n.value >= 0 && n.value < 1e30) {
+			return usagef("%s %g: want a finite number above 0", n.flag, n.value)
+		}
+	}
+	now, err := f.judged(ctx, files)
+	if err != nil {
+		return err
+	}
+	r := &importReport{GPU: now.gpu.ID, Unused: append([]string{}, now.unused...), Skipped: now.skipped}
+	for _, j := range now.kernels {
+		r.Kernels = append(r.Kernels, verdictOf(j))
+	}
+	subject := now.subject()
+	if f.before != "" {
+		before, err := f.judged(ctx, []string{f.before})
+		if err != nil {
+			return err
+		}
+		if err := pair(subject, before.kernels); err != nil {
+			return usagef("--before %s: %w", f.before, err)
+		}
+	}
+	if r.Drawing, err = f.figure.draw(subject); err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(r)
+	}
+	a.printImport(r, now)
+	return nil
+}
+
+// pair makes a path from each kernel before a change to the one of its name after it.
+func pair(s *plot.Subject, before []*roofline.Judged) error {
+	var alone []*roofline.Judged
+	for _, j := range s.Kernels {
+		i := slices.IndexFunc(before, func(b *roofline.Judged) bool { return b.Kernel.Name == j.Kernel.Name })
+		if i < 0 {
+			alone = append(alone, j)
+			continue
+		}
+		s.Paths = append(s.Paths, plot.Path{Name: j.Kernel.Name, Kernels: []*roofline.Judged{before[i], j}, Arrows: true})
+	}
+	if len(s.Paths) == 0 {
+		return fmt.Errorf("no kernel of the same name, such as %s", visible(s.Kernels[0].Kernel.Name))
+	}
+	s.Kernels = alone
+	return nil
+}
+
+// printImport prints every kernel of a few, and of many the fastest and what is doubtful.
+func (a *app) printImport(r *importReport, set *imported) {
+	const few = 25
+	kernels := set.kernels
+	if len(kernels) > few {
+		kernels = a.printMany(set)
+	}
+	for _, j := range kernels {
+		a.printVerdict(j)
+	}
+	if r.Skipped > 0 {
+		fmt.Fprintf(a.out, "skipped   %d rows without a kernel or a time\n", r.Skipped)
+	}
+	if len(r.Unused) > 0 {
+		fmt.Fprintf(a.out, "not used  %s\n", visible(strings.Join(r.Unused, " ")))
+	}
+	if r.Drawing != "" {
+		fmt.Fprintf(a.out, "drawing   %s\n", r.Drawing)
+	}
+}
+
+// printMany sums up many kernels and returns the nearest to its limits.
+func (a *app) printMany(set *imported) []*roofline.Judged {
+	causes := map[roofline.Cause]int{}
+	best := set.kernels[0]
+	for _, j := range set.kernels {
+		if j.Verdict == nil {
+			continue
+		}
+		causes[j.Verdict.Cause]++
+		if best.Verdict == nil || j.Verdict.Cause == "" && (best.Verdict.Cause != "" || j.Verdict.Score > best.Verdict.Score) {
+			best = j
+		}
+	}
+	fmt.Fprintf(a.out, "%d kernels on %s", len(set.kernels), set.gpu.Name)
+	for _, c := range []roofline.Cause{roofline.CacheResident, roofline.OtherClock, roofline.WrongPeak, roofline.NotPossible} {
+		if causes[c] > 0 {
+			fmt.Fprintf(a.out, "; %d above their roof: %s", causes[c], c)
+		}
+	}
+	fmt.Fprintln(a.out, "; --json lists all. The nearest to its limits:")
+	return []*roofline.Judged{best}
 }

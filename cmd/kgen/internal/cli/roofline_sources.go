@@ -1,0 +1,339 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/kernels/family"
+	"github.com/kgen-dev/kgen/roofline"
+	"github.com/kgen-dev/kgen/roofline/counts"
+	"github.com/kgen-dev/kgen/roofline/measured"
+	"github.com/kgen-dev/kgen/roofline/ncu"
+	"github.com/kgen-dev/kgen/roofline/plot"
+	"github.com/kgen-dev/kgen/tune"
+	"github.com/kgen-dev/kgen/tune/replay"
+)
+
+// imported is what files hold, held to a GPU's roofs.
+type imported struct {
+	title        string
+	gpu          *target.GPU
+	kernels      []*roofline.Judged
+	unused       []string
+	skipped      int
+	alternatives bool // ways to do the same
+	run          bool // in the order in which they were tried
+
+	found []roofline.Kernel // before they are judged
+	named string            // the GPU, in the file's words
+	space bool              // a tuning space, whose work the flags tell
+}
+
+// maxImport bounds a file.
+const maxImport = 1 << 30
+
+// judged reads files and judges what they hold.
+func (f *importFlags) judged(ctx context.Context, files []string) (*imported, error) {
+	if f.gpu != "" {
+		if _, err := lookupGPU(f.gpu); err != nil { // before the files are read
+			return nil, err
+		}
+	}
+	set, err := f.read(ctx, files)
+	if err != nil {
+		return nil, err
+	}
+	if err := set.findGPU(f.gpu, files[0]); err != nil {
+		return nil, err
+	}
+	if set.space && (f.flops == 0 || f.bytes == 0) {
+		return nil, usagef("%s: a tuning space does not tell the work of a configuration: want --flops and --bytes", files[0])
+	}
+	roofs := roofline.DeviceRoofs(set.gpu)
+	for i := range set.found {
+		k := &set.found[i]
+		if f.flops > 0 && len(k.Work.Operations) == 0 {
+			k.Work.Operations = []roofline.Operations{{Math: target.Math(f.math.value), Count: roofline.Formula(f.flops)}}
+		}
+		if f.bytes > 0 {
+			k.Least = roofline.Formula(f.bytes)
+			if k.Work.HBMBytes.Value == 0 {
+				k.Work.HBMBytes = k.Least
+			}
+		}
+		at := cmp.Or(k.At, files[0])
+		if k.Work.Nothing() {
+			return nil, usagef("%s: kernel %s: a time alone: want bytes (dram__bytes.sum), instructions (sm__sass_thread_inst_executed_op_ffma_pred_on.sum and its like), or --flops and --bytes", at, visible(k.Name))
+		}
+		j, err := k.Judge(roofs)
+		if err != nil {
+			return nil, usage(fmt.Errorf("%s: kernel %s: %w", at, visible(k.Name), err))
+		}
+		set.kernels = append(set.kernels, j)
+	}
+	return set, nil
+}
+
+// findGPU takes the GPU asked for, or else the one that the file names.
+func (set *imported) findGPU(asked, file string) error {
+	switch {
+	case set.gpu != nil && asked == "":
+		return nil
+	case asked != "":
+		g, err := lookupGPU(asked)
+		set.gpu = g
+		return err
+	case set.named == "":
+		return usagef("--gpu is missing, and %s names none: want a name such as h100; kgen gpus lists them", file)
+	}
+	g, err := target.Lookup(set.named)
+	if err != nil {
+		return usagef("--gpu is missing, and %s names a GPU that is not in the table: %w", file, err)
+	}
+	set.gpu = g
+	return nil
+}
+
+// read tells what a file holds by its beginning, and reads it. Several files must be
+// Nsight Compute's.
+func (f *importFlags) read(ctx context.Context, files []string) (*imported, error) {
+	data, err := readImport(files[0])
+	if err != nil {
+		return nil, err
+	}
+	text := bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), " \t\r\n")
+	var set *imported
+	switch {
+	case len(files) == 1 && len(text) > 0 && text[0] == '{':
+		set, err = f.readJSON(ctx, files[0], text)
+	case len(files) == 1 && measured.IsTable(data):
+		set, err = readTable(files[0], data)
+	case len(files) == 1 && !bytes.Contains(data, []byte("Kernel Name")) && !bytes.Contains(data, []byte("Function Name")) && len(text) > 0:
+		if set, err = readSpace(ctx, files[0]); err != nil && bytes.HasPrefix(text, []byte(`"ID"`)) {
+			err = fmt.Errorf("%s: %w", files[0], ncu.ErrNoTable)
+		}
+	default:
+		set, err = readProfile(files)
+	}
+	if err != nil {
+		return nil, usage(err)
+	}
+	if set.title == "" {
+		set.title = set.found[0].Name
+	}
+	return set, nil
+}
+
+func readImport(file string) ([]byte, error) {
+	in, err := os.Open(file)
+	if err != nil {
+		return nil, usage(err)
+	}
+	defer in.Close()
+	data, err := io.ReadAll(io.LimitReader(in, maxImport+1))
+	if err != nil {
+		return nil, usage(err)
+	}
+	if len(data) > maxImport {
+		return nil, usagef("%s: more than %d bytes", file, maxImport)
+	}
+	return data, nil
+}
+
+func readProfile(files []string) (*imported, error) {
+	r, err := ncu.ReadFiles(files...)
+	if err != nil {
+		return nil, err
+	}
+	return &imported{title: baseNames(files), found: r.Kernels, named: r.Device, unused: r.Unused, skipped: r.Skipped}, nil
+}
+
+func baseNames(files []string) string {
+	var names []string
+	for _, f := range files {
+		names = append(names, filepath.Base(f))
+	}
+	return strings.Join(names, ", ")
+}
+
+func readTable(file string, data []byte) (*imported, error) {
+	samples, err := measured.Read(bytes.NewReader(data), file)
+	if err != nil {
+		return nil, err
+	}
+	set := &imported{title: filepath.Base(file)}
+	for i := range samples {
+		s := &samples[i]
+		m, ok := measured.Arithmetic(s.Type)
+		if !ok {
+			return nil, fmt.Errorf("%s: type %q: no kind of arithmetic is known for it", file, s.Type)
+		}
+		set.found = append(set.found, roofline.Kernel{
+			Name: s.Shape() + " " + s.Type, Launches: 1, TimeUS: s.US, From: bench.Measured,
+			Work: roofline.Work{Operations: []roofline.Operations{{Math: m, Count: roofline.Formula(s.FLOPs())}}, HBMBytes: roofline.Formula(s.Bytes())},
+		})
+	}
+	return set, nil
+}
+
+// readSpace reads a tuning space: configurations that failed are skipped.
+func readSpace(ctx context.Context, file string) (*imported, error) {
+	s, err := replay.ReadFile(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	set := &imported{title: strings.TrimSpace(s.Kernel + " " + filepath.Base(file)), named: s.Device, alternatives: true, run: true, space: true}
+	for i := range s.Entries {
+		e := &s.Entries[i]
+		if e.Status != replay.Correct {
+			set.skipped++
+			continue
+		}
+		var words []string
+		for p, v := range e.Values {
+			words = append(words, s.Names[p]+"="+v.Text)
+		}
+		set.found = append(set.found, roofline.Kernel{Name: strings.Join(words, " "), Launches: 1, TimeUS: e.MS * 1e3, From: bench.Measured})
+	}
+	if len(set.found) == 0 {
+		return nil, fmt.Errorf("%s: every configuration failed", file)
+	}
+	return set, nil
+}
+
+// readJSON tells kgen's own results and tuning spaces apart by their keys.
+func (f *importFlags) readJSON(ctx context.Context, file string, text []byte) (*imported, error) {
+	var keys map[string]json.RawMessage
+	err := json.Unmarshal(text, &keys)
+	has := func(key string) bool { _, ok := keys[key]; return ok }
+	switch {
+	case err == nil && has("best") && has("problem") && has("gpu"):
+		return readTuning(file, text)
+	case err == nil && has("kernel") && has("provenance"):
+		k, err := counts.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, atLine(text, err))
+		}
+		return &imported{found: []roofline.Kernel{*k}}, nil
+	case err == nil && !has("cache") && !has("results") && !has("Results"):
+		return nil, fmt.Errorf("%s:1: neither what kgen run or kgen tune prints, nor a tuning space", file)
+	}
+	return readSpace(ctx, file)
+}
+
+// readTuning reads what kgen tune --json printed. The work is the problem's, computed anew.
+func readTuning(file string, text []byte) (*imported, error) {
+	var r struct {
+		Kernel  string
+		GPU     string
+		Problem map[string]any
+		Best    []struct {
+			Config     map[string]any
+			TimeUS     float64 `json:"time_us"`
+			Limits     map[string]float64
+			Provenance bench.Provenance
+		}
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, atLine(text, err))
+	}
+	if len(r.Best) == 0 {
+		return nil, fmt.Errorf("%s: no configuration is in best", file)
+	}
+	g, err := target.Lookup(r.GPU)
+	if err != nil {
+		return nil, fmt.Errorf("%s: gpu: %w", file, err)
+	}
+	work, err := problemWork(r.Kernel, r.Problem, g)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	set := &imported{title: r.Kernel + " " + settingsText(r.Problem), gpu: g, alternatives: true}
+	roofs := roofline.DeviceRoofs(g)
+	for _, b := range r.Best {
+		w := roofs.WorkOf(b.Limits, bench.Predicted)
+		w.Operations = tune.FormulaWork(work).Operations
+		if reach := b.Limits[string(roofline.Tensor)]; reach > 0 {
+			p, _ := g.Peak(work.Math)
+			w.TensorReach = min(1, work.FLOPs/(p.TFLOPS*1e6)/reach)
+		}
+		set.found = append(set.found, roofline.Kernel{Name: settingsText(b.Config), Launches: 1, Work: w, Least: roofline.Formula(work.Bytes), TimeUS: b.TimeUS, From: b.Provenance})
+	}
+	return set, nil
+}
+
+// problemWork is the work of a family's problem by its settings.
+func problemWork(kernel string, settings map[string]any, g *target.GPU) (family.Work, error) {
+	f, err := kernelFamily(kernel)
+	if err != nil {
+		return family.Work{}, err
+	}
+	given := map[string]string{}
+	for name, v := range settings {
+		given[name] = fmt.Sprint(v)
+		if n, ok := v.(float64); ok {
+			given[name] = fmt.Sprintf("%.0f", n)
+			if n != float64(int64(n)) {
+				given[name] = fmt.Sprint(n)
+			}
+		}
+	}
+	p, err := f.Problem(given, g)
+	if err != nil {
+		return family.Work{}, fmt.Errorf("problem: %w", err)
+	}
+	return p.Work(), nil
+}
+
+// settingsText writes a configuration in the order of its names.
+func settingsText(config map[string]any) string {
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(config)) {
+		words = append(words, fmt.Sprintf("%s=%v", name, config[name]))
+	}
+	return strings.Join(words, " ")
+}
+
+// atLine puts the line of a mistake in JSON before it.
+func atLine(text []byte, err error) error {
+	var offset int64
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		offset = syntax.Offset
+	case errors.As(err, &kind):
+		offset = kind.Offset
+	default:
+		return err
+	}
+	return fmt.Errorf("line %d: %w", 1+bytes.Count(text[:min(offset, int64(len(text)))], []byte("\n")), err)
+}
+
+// subject is what to draw of the kernels.
+func (set *imported) subject() *plot.Subject {
+	s := &plot.Subject{Title: set.title, Subtitle: set.gpu.Name, Kernels: set.kernels, Alternatives: set.alternatives}
+	if !set.run {
+		return s
+	}
+	path := plot.Path{Name: "best so far", Bare: true}
+	for _, j := range set.kernels {
+		if n := len(path.Kernels); n == 0 || j.Kernel.TimeUS < path.Kernels[n-1].Kernel.TimeUS {
+			path.Kernels = append(path.Kernels, j)
+		}
+	}
+	s.Paths = []plot.Path{path}
+	return s
+}
