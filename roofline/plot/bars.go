@@ -120,7 +120,7 @@ func (b *barDrawing) row(i int, j *roofline.Judged) {
 			Points: []Point{{b.x.start, y}, {max(end, b.x.start+0.5), y}, {max(end, b.x.start+0.5), y + barHeight - 1}, {b.x.start, y + barHeight - 1}},
 			Style:  st, Title: fmt.Sprintf("%s, %s: %s us (%s), %s", j.Kernel.Name, f.Unit, plain(f.US), f.From, f.Detail),
 		}})
-		b.out.Data = append(b.out.Data, Datum{Series: slices.Index(b.units, f.Unit), Dot: i, Level: f.Unit, At: Point{end, y + barHeight/2}, Name: j.Kernel.Name})
+		b.out.Data = append(b.out.Data, Datum{Series: slices.Index(b.units, f.Unit), Dot: i, At: Point{end, y + barHeight/2}, Name: j.Kernel.Name, Exact: f.US})
 		b.y += barHeight
 	}
 	b.y = max(b.y, top+2*barHeight)
@@ -133,7 +133,7 @@ func (b *barDrawing) row(i int, j *roofline.Judged) {
 		right = max(right, x)
 		text = fmt.Sprintf("%s us (%s), at least %s us, %s", plain(j.Kernel.TimeUS), j.Kernel.From, plain(j.LeastUS()), j.Binding.Unit)
 		b.rows.line(Style{Stroke: ink, Width: 2}, Point{x, top - 3}, Point{x, b.y + 2})
-		b.out.Data = append(b.out.Data, Datum{Series: len(b.units), Dot: i, At: Point{x, middle}, Name: j.Kernel.Name, Doubt: doubtOf(j)})
+		b.out.Data = append(b.out.Data, Datum{Series: len(b.units), Dot: i, At: Point{x, middle}, Name: j.Kernel.Name, Doubt: doubtOf(j), Exact: j.Kernel.TimeUS})
 	}
 	b.labels.text(Text{At: Point{right + 6, middle + 4}, Anchor: Start, Size: smallFont, Fill: ink, Text: fit(text, smallFont, false, wordWidth)})
 	b.y += rowGap

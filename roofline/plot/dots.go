@@ -128,7 +128,7 @@ func (d *drawing) marks(series, k int) []mark {
 			m.Size, m.Style = 3, Style{Fill: colour, Opacity: 0.45}
 		}
 		marks = append(marks, m)
-		d.scene.Data = append(d.scene.Data, Datum{series, k, a.Level, m.At, dot.name(s), dot.Doubt, m.outside})
+		d.scene.Data = append(d.scene.Data, Datum{Series: series, Dot: k, Level: a.Level, At: m.At, Name: dot.name(s), Doubt: dot.Doubt, Outside: m.outside})
 	}
 	return marks
 }

@@ -42,7 +42,7 @@ func (s *Scene) WriteHTML(w io.Writer) error {
 		return fmt.Errorf("write HTML: %w", err)
 	}
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, pageHTML, escape(s.Title), pageCSS, escape(s.Title), svg.String(), data, pageJS)
+	fmt.Fprintf(out, pageHTML, escape(s.Title), pageCSS, svg.String(), data, pageJS)
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write HTML: %w", err)
 	}
@@ -60,12 +60,12 @@ const pageHTML = `<!DOCTYPE html>
 %s</style>
 </head>
 <body>
-<header><h1>%s</h1><label>Filter <input id="filter" type="search" placeholder="words, all of which must be there" autocomplete="off"></label><span id="count"></span><button id="theme" type="button">Light or dark</button></header>
+<header><label>Filter <input id="filter" type="search" placeholder="words, all of which must be there" autocomplete="off"></label><span id="count"></span><button id="theme" type="button">Light or dark</button></header>
 <div id="drawing">
 %s</div>
 <div id="hover" hidden></div>
 <table><thead></thead><tbody></tbody></table>
-<script type="application/json" id="data">%s</script>
+<script type="application/json" id="points">%s</script>
 <script>
 %s</script>
 </body>
@@ -97,9 +97,10 @@ type pageSeries struct {
 // pagePoints are columns of equal length.
 type pagePoints struct {
 	Series, Level, X, Y []int
-	Outside             []int  // places of the points beyond the frame
-	Doubt               []int  // pairs: place of a point, place in Doubts
-	Name                string // a line for each point: places in Words, in base 36
+	Outside             []int     // places of the points beyond the frame
+	Doubt               []int     // pairs: place of a point, place in Doubts
+	Exact               []float64 `json:",omitempty"` // values along x, of a figure of few points
+	Name                string    // a line for each point: places in Words, in base 36
 }
 
 func (s *Scene) pageData() *pageData {
@@ -122,6 +123,9 @@ func (s *Scene) pageData() *pageData {
 		q.Level = append(q.Level, levels.of(string(d.Level)))
 		q.X = append(q.X, int(d.At.X*100+0.5))
 		q.Y = append(q.Y, int(d.At.Y*100+0.5))
+		if s.x.linear {
+			q.Exact = append(q.Exact, d.Exact)
+		}
 		if d.Outside {
 			q.Outside = append(q.Outside, i)
 		}

@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
+  const data = JSON.parse(document.getElementById("points").textContent);
   const points = data.Points, total = points.X.length;
   const names = points.Name.split("\n").slice(0, total)
     .map(line => line.split(" ").map(w => data.Words[parseInt(w, 36)] ?? "").join(" "));
@@ -10,12 +10,13 @@
     const v = axis.Low + (hundredths / 100 - axis.Start) / (axis.End - axis.Start) * (axis.High - axis.Low);
     return axis.Linear ? v : 10 ** v;
   };
-  const digits = v => v >= 1000 ? v.toFixed(0) : v.toPrecision(3);
-  const rate = i => value(data.Y, points.Y[i]), per = i => value(data.X, points.X[i]);
+  const digits = v => v >= 1000 ? v.toFixed(0) : String(+v.toPrecision(3));
+  const rate = i => value(data.Y, points.Y[i]), per = i => points.Exact ? points.Exact[i] : value(data.X, points.X[i]);
   const edge = i => outside.has(i) ? "beyond the frame at " : "";
   const level = i => data.Levels[points.Level[i]];
   const word = i => data.Series[points.Series[i]].Name;
-  const text = i => `${names[i]} (${word(i)}${data.Series[points.Series[i]].From ? ", " + data.Series[points.Series[i]].From : ""}): ` +
+  const kind = i => [word(i) === names[i] ? "" : word(i), data.Series[points.Series[i]].From].filter(Boolean).join(", ");
+  const text = i => names[i] + (kind(i) ? ` (${kind(i)})` : "") + ": " +
     edge(i) + (data.Axes.Rate ? `${digits(rate(i))} ${data.Axes.Rate}, ` : "") + `${digits(per(i))} ${data.Axes.Per}` + (level(i) ? ` at ${level(i)}` : "") +
     (doubt.has(i) ? `; ${doubt.get(i)}` : "");
 
@@ -52,6 +53,7 @@
   columns.forEach(([title], c) => {
     const cell = document.createElement("th");
     cell.textContent = title;
+    if (total && typeof columns[c][1](0) === "number") cell.className = "number";
     cell.onclick = () => { down = order === c && !down; order = c; fill(); };
     row.append(cell);
   });
@@ -115,25 +117,30 @@
     return best;
   };
   svg.querySelectorAll("#data title").forEach(t => t.remove()); // the page has its own words on hover
-  svg.onmousemove = e => {
-    const box = svg.getBoundingClientRect(), view = svg.viewBox.baseVal;
-    const i = nearest((e.clientX - box.left) / box.width * view.width * 100, (e.clientY - box.top) / box.height * view.height * 100);
+  const show = (i, x, y) => {
     hover.hidden = i < 0;
     choose(i);
     if (i < 0) return;
     hover.textContent = text(i);
-    hover.style.left = Math.min(e.clientX + 14, innerWidth - hover.offsetWidth - 8) + "px";
-    hover.style.top = Math.min(e.clientY + 14, innerHeight - hover.offsetHeight - 8) + "px";
+    hover.style.left = Math.min(x + 14, innerWidth - hover.offsetWidth - 8) + "px";
+    hover.style.top = Math.min(y + 14, innerHeight - hover.offsetHeight - 8) + "px";
+  };
+  svg.onmousemove = e => {
+    const box = svg.getBoundingClientRect(), view = svg.viewBox.baseVal;
+    show(nearest((e.clientX - box.left) / box.width * view.width * 100, (e.clientY - box.top) / box.height * view.height * 100), e.clientX, e.clientY);
   };
   svg.onmouseleave = () => { hover.hidden = true; };
 
   const root = document.documentElement, dark = on => root.classList.toggle("dark", on);
   dark(matchMedia("(prefers-color-scheme: dark)").matches);
   document.getElementById("theme").onclick = () => dark(!root.classList.contains("dark"));
-  // page.html#filter=words&theme=dark opens it so.
+  // page.html#filter=words&theme=dark&point=7 opens it so.
   const start = new URLSearchParams(location.hash.slice(1));
   if (start.has("theme")) dark(start.get("theme") === "dark");
   filter.value = start.get("filter") ?? "";
   apply();
-  if (start.has("point")) { const i = +start.get("point"); hover.hidden = false; hover.textContent = text(i); choose(i); }
+  if (start.has("point")) {
+    const i = +start.get("point"), box = svg.getBoundingClientRect(), scale = box.width / svg.viewBox.baseVal.width / 100;
+    show(i, box.left + points.X[i] * scale, box.top + points.Y[i] * scale);
+  }
 })();

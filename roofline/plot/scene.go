@@ -128,7 +128,8 @@ type Datum struct {
 	Level       roofline.Unit
 	At          Point
 	Name, Doubt string
-	Outside     bool // it lies beyond the frame: At is on its edge
+	Outside     bool    // it lies beyond the frame: At is on its edge
+	Exact       float64 // its value on a linear axis of x, which pixels tell badly; else 0
 }
 
 // Read returns the values that the axes show at a place.

@@ -194,8 +194,11 @@ func (p *Path) series() []Series {
 		}
 		d.Title, d.At, t.From = j.Kernel.Name, d.At[:1], provenance(j)
 		d.Hollow = p.Arrows && i == 0
-		if p.Bare {
+		switch {
+		case p.Bare:
 			d.Label = ""
+		case !p.Arrows: // the axis has the rate
+			d.Label = j.Kernel.Name
 		}
 		t.Dots = append(t.Dots, d)
 	}

@@ -2,6 +2,7 @@ package plot
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -71,11 +72,12 @@ func TestViews(t *testing.T) {
 	require.InEpsilon(t, least["tensor"]/least["HBM"], y/x, 1e-6)
 	for _, d := range bars.Data {
 		want := s.Kernels[d.Dot].Kernel.TimeUS
-		if d.Level != "" {
-			want = s.Kernels[d.Dot].Limits()[string(d.Level)]
+		if unit := bars.Series[d.Series].Name; unit != "time" {
+			want = s.Kernels[d.Dot].Limits()[unit]
 		}
 		us, _ := bars.Read(d.At)
 		require.InDelta(t, want, us, 1e-6)
+		require.Equal(t, want, d.Exact)
 	}
 }
 
@@ -134,4 +136,70 @@ func TestLinearTicks(t *testing.T) {
 		require.LessOrEqual(t, len(ticks), 8)
 		require.LessOrEqual(t, ticks[len(ticks)-1], high)
 	})
+}
+
+// A sweep of sizes as a trajectory, and what changes did as arrows: from hollow to full.
+func TestPaths(t *testing.T) {
+	r := device(t, "h100")
+	judged := func(name string, n, share float64) *roofline.Judged {
+		k := roofline.Kernel{Name: name, From: bench.Measured, Work: roofline.Work{Operations: []roofline.Operations{{Math: target.BF16, Count: roofline.Formula(2 * n * n * n)}}, HBMBytes: roofline.Formula(6 * n * n)}}
+		a, err := k.Judge(r)
+		require.NoError(t, err)
+		k.TimeUS = a.LeastUS() / share
+		j, err := k.Judge(r)
+		require.NoError(t, err)
+		return j
+	}
+	sweep := Path{Name: "sizes"}
+	for _, n := range []float64{64, 128, 256, 512, 1024, 2048, 4096, 8192} {
+		sweep.Kernels = append(sweep.Kernels, judged(fmt.Sprintf("n=%g", n), n, 0.2+n/16384))
+	}
+	s := &Subject{
+		Title: "Sizes and changes", Subtitle: "made up", Roofs: []Roof{{Label: "libraries reach 800 TFLOP/s (measured)", TFLOPS: 800, Second: true}},
+		Paths: []Path{
+			sweep,
+			{Name: "swizzled", Arrows: true, Kernels: []*roofline.Judged{judged("swizzled", 600, 0.1), judged("swizzled", 700, 0.45)}},
+			{Name: "worse than it was", Arrows: true, Kernels: []*roofline.Judged{judged("worse than it was", 3000, 0.6), judged("worse than it was", 3000, 0.3)}},
+		},
+	}
+	scene := goldenView(t, "paths", RateView, s)
+	heads := 0
+	for _, g := range scene.Groups {
+		for _, e := range g.Elements {
+			if g.Name == "data" && e.Area != nil {
+				heads++
+				require.Len(t, e.Area.Points, 3)
+			}
+		}
+	}
+	require.Equal(t, 2, heads, "one arrow a change, none in the sweep")
+	for _, v := range []View{TimeView, FloorView} {
+		_, err := s.Draw(v)
+		require.NoError(t, err)
+	}
+}
+
+// Of many alternatives the fastest stands out, and the run's best so far is a path.
+func TestManyAlternatives(t *testing.T) {
+	s := profiled(t)
+	gemm := s.Kernels[0]
+	s.Kernels, s.Alternatives = nil, true
+	path := Path{Name: "best so far", Bare: true}
+	for i := range 2000 {
+		k := *gemm.Kernel
+		k.Name, k.TimeUS = fmt.Sprintf("configuration %d", i), 500+float64((i*7919)%2000)
+		j, err := k.Judge(gemm.Roofs)
+		require.NoError(t, err)
+		s.Kernels = append(s.Kernels, j)
+		if n := len(path.Kernels); n == 0 || k.TimeUS < path.Kernels[n-1].Kernel.TimeUS {
+			path.Kernels = append(path.Kernels, j)
+		}
+	}
+	s.Paths = []Path{path}
+	scene, err := s.Draw(RateView)
+	require.NoError(t, err)
+	svg, err := scene.Encode("a.svg")
+	require.NoError(t, err)
+	require.Contains(t, string(svg), "274 TFLOP/s: configuration 0</text>")
+	require.NotContains(t, string(svg), "configuration 1</text>")
 }

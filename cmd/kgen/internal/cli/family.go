@@ -23,6 +23,7 @@ type job struct {
 	family  *family.Family
 	gpu     *target.GPU
 	problem family.Problem
+	given   map[string]string // the family's flags, as far as they were given
 }
 
 // familyVerb is a command with a subcommand for each kernel family, which has
@@ -147,7 +148,7 @@ func newJob(f *family.Family, gpu string, given map[string]string) (*job, error)
 	if err != nil {
 		return nil, usage(err)
 	}
-	return &job{family: f, gpu: g, problem: p}, nil
+	return &job{family: f, gpu: g, problem: p, given: given}, nil
 }
 
 func lookupGPU(name string) (*target.GPU, error) {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -45,6 +46,7 @@ type workInfo struct {
 func (a *app) rooflineCommand() *cobra.Command {
 	var figure figureFlags
 	var set []string
+	var sweep string
 	model := newModelFlags(&figure)
 	c := a.familyCommand(familyVerb{
 		name:  "roofline",
@@ -69,12 +71,16 @@ tokens a second, memory and collectives, all by formula.`,
 			figure.declare(c)
 			if c.Name() != "roofline" {
 				settingFlag(c, &set)
+				c.Flags().StringVar(&sweep, "sweep", "", "instead of one problem several: `FLAG=V,V,...`, or FLAG=FROM:TO for doublings")
 			}
 			a.jsonFlag(c)
 		},
 		run: func(_ context.Context, j *job) error {
 			if err := figure.check(); err != nil {
 				return err
+			}
+			if sweep != "" {
+				return a.sweep(j, &figure, set, sweep)
 			}
 			return a.roofline(j, &figure, set)
 		},
@@ -86,49 +92,64 @@ tokens a second, memory and collectives, all by formula.`,
 }
 
 func (a *app) roofline(j *job, figure *figureFlags, set []string) error {
-	if err := j.launchable(); err != nil {
+	l, err := j.limits(set)
+	if err != nil {
 		return err
+	}
+	subject := &plot.Subject{Title: l.report.Kernel + " on " + j.gpu.Name, Subtitle: l.report.Problem.String(), Alternatives: true, Kernels: l.kernels()}
+	if peaks := tune.LibraryPeaks(j.problem, j.gpu); peaks != nil && figure.file != "" {
+		subject.Roofs = []plot.Roof{{Label: fmt.Sprintf("libraries reach %.4g TFLOP/s (measured)", peaks.TFLOPS), TFLOPS: peaks.TFLOPS, Second: true}}
+	}
+	if l.report.Drawing, err = figure.draw(subject); err != nil {
+		return err
+	}
+	return a.printRoofline(j, l.report, l.configuration)
+}
+
+// limits are what is known of a problem on a GPU.
+type limits struct {
+	report        *rooflineReport
+	best          *roofline.Judged // at the least time
+	configuration *roofline.Judged // predicted, or nil
+	library       *roofline.Judged // measured, or nil
+}
+
+func (l *limits) kernels() []*roofline.Judged {
+	return slices.DeleteFunc([]*roofline.Judged{l.best, l.configuration, l.library}, func(j *roofline.Judged) bool { return j == nil })
+}
+
+func (j *job) limits(set []string) (*limits, error) {
+	if err := j.launchable(); err != nil {
+		return nil, err
 	}
 	work := j.problem.Work()
 	roofs := roofline.DeviceRoofs(j.gpu)
 	best, err := (&roofline.Kernel{Work: tune.FormulaWork(work)}).Judge(roofs)
 	if err != nil {
-		return usage(err)
+		return nil, usage(err)
 	}
 	best.Kernel.Name = fmt.Sprintf("attainable, bound by %s", best.Binding.Unit)
+	l := &limits{best: best}
 	library, err := tune.LibraryTime(j.problem, j.gpu)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	configuration, err := j.configuration(roofs, set)
-	if err != nil {
-		return err
+	if l.configuration, err = j.configuration(roofs, set); err != nil {
+		return nil, err
 	}
-	r := &rooflineReport{
+	l.report = &rooflineReport{
 		Kernel: j.family.Name, GPU: j.gpu.ID, Problem: j.problem.Settings(),
 		Work: workInfo{work.Math, work.FLOPs, work.Bytes, work.Exp2, bench.Formula}, Floors: best.Floors, Limit: best.Binding.Unit, LeastUS: best.LeastUS(),
 		TFLOPS: best.AttainableTFLOPS(), Intensities: best.Intensities, Provenance: bench.Formula, Library: library,
 	}
-	subject := &plot.Subject{Title: r.Kernel + " on " + j.gpu.Name, Subtitle: r.Problem.String(), Alternatives: true, Kernels: []*roofline.Judged{best}}
-	if configuration != nil {
-		r.Default = verdictOf(configuration)
-		subject.Kernels = append(subject.Kernels, configuration)
+	if l.configuration != nil {
+		l.report.Default = verdictOf(l.configuration)
 	}
 	if library != nil {
 		k := roofline.Kernel{Name: fmt.Sprintf("%s %s, %s", library.Framework, library.Version, library.Type), Work: best.Work, TimeUS: library.US, From: library.Provenance}
-		judged, err := k.Judge(roofs)
-		if err != nil {
-			return err
-		}
-		subject.Kernels = append(subject.Kernels, judged)
+		l.library, err = k.Judge(roofs)
 	}
-	if peaks := tune.LibraryPeaks(j.problem, j.gpu); peaks != nil && figure.file != "" {
-		subject.Roofs = []plot.Roof{{Label: fmt.Sprintf("libraries reach %.4g TFLOP/s (measured)", peaks.TFLOPS), TFLOPS: peaks.TFLOPS, Second: true}}
-	}
-	if r.Drawing, err = figure.draw(subject); err != nil {
-		return err
-	}
-	return a.printRoofline(j, r, configuration)
+	return l, err
 }
 
 // configuration is what the default configuration, or that of the settings, does by the

@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/kgen-dev/kgen/kernels/family"
+	"github.com/kgen-dev/kgen/roofline"
+	"github.com/kgen-dev/kgen/roofline/plot"
+)
+
+// mostSwept bounds the values of a sweep.
+const mostSwept = 100
+
+// sweptValues reads FLAG=V,V,... or FLAG=FROM:TO.
+func sweptValues(text string) (flag string, values []string, err error) {
+	flag, list, ok := strings.Cut(text, "=")
+	flag = strings.TrimLeft(flag, "-")
+	if !ok || flag == "" || list == "" {
+		return "", nil, usagef("--sweep %q: want FLAG=V,V,... or FLAG=FROM:TO", text)
+	}
+	if from, to, ok := strings.Cut(list, ":"); ok {
+		a, err1 := strconv.ParseInt(from, 10, 64)
+		b, err2 := strconv.ParseInt(to, 10, 64)
+		if err1 != nil || err2 != nil || a < 1 || b < a {
+			return "", nil, usagef("--sweep %s: %s:%s: want whole numbers above 0, the larger behind the colon", text, from, to)
+		}
+		for ; a <= b; a *= 2 {
+			values = append(values, strconv.FormatInt(a, 10))
+			if a > b/2 {
+				break
+			}
+		}
+		return flag, values, nil
+	}
+	values = strings.Split(list, ",")
+	if len(values) > mostSwept {
+		return "", nil, usagef("--sweep %s: %d values: want at most %d", flag, len(values), mostSwept)
+	}
+	return flag, values, nil
+}
+
+// sweep says what a problem's limits are as one of its flags changes.
+func (a *app) sweep(j *job, figure *figureFlags, set []string, text string) error {
+	flag, values, err := sweptValues(text)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(j.family.Flags, func(f family.Flag) bool { return f.Name == flag }) {
+		return usagef("--sweep %s: want one of the flags of %s", flag, j.family.Name)
+	}
+	given := maps.Clone(j.given)
+	var all []*limits
+	for _, v := range values {
+		given[flag] = v
+		p, err := j.family.Problem(given, j.gpu)
+		if err != nil {
+			return usagef("--sweep %s=%s: %w", flag, v, err)
+		}
+		l, err := (&job{family: j.family, gpu: j.gpu, problem: p}).limits(set)
+		if err != nil {
+			return err
+		}
+		for _, k := range l.kernels() {
+			k.Kernel.Name = flag + "=" + v
+		}
+		all = append(all, l)
+	}
+	drawing, err := figure.draw(sweptSubject(j, flag, all))
+	if err != nil {
+		return err
+	}
+	if a.json {
+		reports := make([]*rooflineReport, 0, len(all))
+		for _, l := range all {
+			reports = append(reports, l.report)
+		}
+		return a.printJSON(struct {
+			Sweep   string            `json:"sweep"`
+			Reports []*rooflineReport `json:"reports"`
+			Drawing string            `json:"drawing,omitempty"`
+		}{flag, reports, drawing})
+	}
+	return a.printSweep(j, flag, values, all, drawing)
+}
+
+// sweptSubject draws a path each of what is attainable, predicted and measured.
+func sweptSubject(j *job, flag string, all []*limits) *plot.Subject {
+	rest := slices.DeleteFunc(slices.Clone(j.problem.Settings()), func(s family.Setting) bool { return s.Name == flag })
+	s := &plot.Subject{Title: fmt.Sprintf("%s on %s, by %s", j.family.Name, j.gpu.Name, flag), Subtitle: rest.String(), Alternatives: true}
+	for _, path := range []struct {
+		name string
+		of   func(*limits) *roofline.Judged
+	}{
+		{"attainable", func(l *limits) *roofline.Judged { return l.best }},
+		{"default configuration", func(l *limits) *roofline.Judged { return l.configuration }},
+		{"library", func(l *limits) *roofline.Judged { return l.library }},
+	} {
+		p := plot.Path{Name: path.name}
+		for _, l := range all {
+			if k := path.of(l); k != nil {
+				p.Kernels = append(p.Kernels, k)
+			}
+		}
+		if len(p.Kernels) > 0 {
+			s.Paths = append(s.Paths, p)
+		}
+	}
+	return s
+}
+
+func (a *app) printSweep(j *job, flag string, values []string, all []*limits, drawing string) error {
+	fmt.Fprintf(a.out, "%s on %s (%s)\n\n", j.family.Name, j.gpu.Name, j.problem.Settings())
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "%s\tLEAST (FORMULA)\tTFLOP/S\tLIMIT\tPREDICTED\tOF LEAST\tLIBRARY\t\n", strings.ToUpper(flag))
+	for i, l := range all {
+		predicted, share, library := "-", "-", "-"
+		if c := l.configuration; c != nil {
+			predicted, share = fmt.Sprintf("%.4g us", c.Kernel.TimeUS), fmt.Sprintf("%.0f %%", 100*l.best.LeastUS()/c.Kernel.TimeUS)
+		}
+		if t := l.report.Library; t != nil {
+			library = fmt.Sprintf("%.4g us\t%s, %s, %s", t.US, t.Framework, t.Match, t.Provenance)
+		}
+		fmt.Fprintf(w, "%s\t%.4g us\t%.4g\t%s\t%s\t%s\t%s\n", values[i], l.best.LeastUS(), l.best.AttainableTFLOPS(), l.best.Binding.Unit, predicted, share, library)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if drawing != "" {
+		fmt.Fprintf(a.out, "\ndrawing   %s\n", drawing)
+	}
+	return nil
+}
