@@ -38,6 +38,7 @@ var layers = map[string][]string{
 	"codegen/target":     {},
 	"kernels":            {"ir", "ir/num", "codegen/target", "kernels/..."},
 	"bench":              {"ir/num", "codegen", "codegen/atomicfile", "codegen/ptx", "codegen/target", "bench/numcheck"},
+	"bench/ceilings":     {"bench"},
 	"bench/vm":           {"bench", "bench/numcheck", "bench/vm/...", "ir/num", "codegen/ptx", "codegen/target"},
 	"bench/cuda":         {"bench", "codegen/ptx"},
 	"tune":               {"kernels/...", "codegen/...", "bench", "bench/numcheck", "bench/vm", "roofline/...", "tune/...", "ir/num"},

@@ -281,15 +281,35 @@ func TestWriteErrorIsReported(t *testing.T) {
 	require.ErrorContains(t, scene.WriteSVG(fullDisk{}), "no space left")
 }
 
+// A plot of 100 000 points is to take less than 2 s, in every format.
 func BenchmarkHundredThousandPoints(b *testing.B) {
 	entries, best := run(b, "h100", 100_000)
-	for b.Loop() {
-		f, err := TuningRun("cloud", entries, best)
-		require.NoError(b, err)
-		scene, err := f.Scene()
-		require.NoError(b, err)
-		require.NoError(b, scene.WriteSVG(io.Discard))
+	for _, ext := range []string{"svg", "html", "png", "pdf"} {
+		b.Run(ext, func(b *testing.B) {
+			for b.Loop() {
+				f, err := TuningRun("cloud", entries, best)
+				require.NoError(b, err)
+				scene, err := f.Scene()
+				require.NoError(b, err)
+				data, err := scene.Encode("a." + ext)
+				require.NoError(b, err)
+				b.ReportMetric(float64(len(data)), "bytes")
+			}
+		})
 	}
+}
+
+// The page of 100 000 points stays under 5 MB.
+func TestPageOfHundredThousandPoints(t *testing.T) {
+	entries, best := run(t, "h100", 100_000)
+	f, err := TuningRun("cloud", entries, best)
+	require.NoError(t, err)
+	scene, err := f.Scene()
+	require.NoError(t, err)
+	page, err := scene.Encode("a.html")
+	require.NoError(t, err)
+	require.Len(t, scene.Data, 100_002) // the best at three levels
+	require.Less(t, len(page), 5_000_000)
 }
 
 func TestTextWidth(t *testing.T) {

@@ -46,6 +46,7 @@ func (a *app) commands() []*cobra.Command {
 		a.ptxCommand(),
 		a.generateCommand(),
 		a.rooflineCommand(),
+		a.benchCommand(),
 		a.kernelsCommand(),
 		a.gpusCommand(),
 		a.doctorCommand(),

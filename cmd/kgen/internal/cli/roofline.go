@@ -92,7 +92,11 @@ tokens a second, memory and collectives, all by formula.`,
 }
 
 func (a *app) roofline(j *job, figure *figureFlags, set []string) error {
-	l, err := j.limits(set)
+	roofs, err := figure.roofs(j.gpu)
+	if err != nil {
+		return err
+	}
+	l, err := j.limits(roofs, set)
 	if err != nil {
 		return err
 	}
@@ -118,12 +122,11 @@ func (l *limits) kernels() []*roofline.Judged {
 	return slices.DeleteFunc([]*roofline.Judged{l.best, l.configuration, l.library}, func(j *roofline.Judged) bool { return j == nil })
 }
 
-func (j *job) limits(set []string) (*limits, error) {
+func (j *job) limits(roofs roofline.Roofs, set []string) (*limits, error) {
 	if err := j.launchable(); err != nil {
 		return nil, err
 	}
 	work := j.problem.Work()
-	roofs := roofline.DeviceRoofs(j.gpu)
 	best, err := (&roofline.Kernel{Work: tune.FormulaWork(work)}).Judge(roofs)
 	if err != nil {
 		return nil, usage(err)

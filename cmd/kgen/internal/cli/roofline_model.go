@@ -75,6 +75,9 @@ func (m *modelFlags) run(a *app, gpu string) error {
 	if err := m.figure.check(); err != nil {
 		return err
 	}
+	if m.figure.ceilings != "" {
+		return usagef("--ceilings %s: --model goes by the device's roofs alone", m.figure.ceilings)
+	}
 	r := m.setting
 	if r.Config, err = llm.Lookup(m.name); err != nil {
 		return usage(err)

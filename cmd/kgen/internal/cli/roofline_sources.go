@@ -61,7 +61,10 @@ func (f *importFlags) judged(ctx context.Context, files []string) (*imported, er
 	if set.space && (f.flops == 0 || f.bytes == 0) {
 		return nil, usagef("%s: a tuning space does not tell the work of a configuration: want --flops and --bytes", files[0])
 	}
-	roofs := roofline.DeviceRoofs(set.gpu)
+	roofs, err := f.figure.roofs(set.gpu)
+	if err != nil {
+		return nil, err
+	}
 	for i := range set.found {
 		k := &set.found[i]
 		if f.flops > 0 && len(k.Work.Operations) == 0 {

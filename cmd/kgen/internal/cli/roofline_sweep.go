@@ -53,6 +53,10 @@ func (a *app) sweep(j *job, figure *figureFlags, set []string, text string) erro
 	if !slices.ContainsFunc(j.family.Flags, func(f family.Flag) bool { return f.Name == flag }) {
 		return usagef("--sweep %s: want one of the flags of %s", flag, j.family.Name)
 	}
+	roofs, err := figure.roofs(j.gpu)
+	if err != nil {
+		return err
+	}
 	given := maps.Clone(j.given)
 	var all []*limits
 	for _, v := range values {
@@ -61,7 +65,7 @@ func (a *app) sweep(j *job, figure *figureFlags, set []string, text string) erro
 		if err != nil {
 			return usagef("--sweep %s=%s: %w", flag, v, err)
 		}
-		l, err := (&job{family: j.family, gpu: j.gpu, problem: p}).limits(set)
+		l, err := (&job{family: j.family, gpu: j.gpu, problem: p}).limits(roofs, set)
 		if err != nil {
 			return err
 		}

@@ -8,20 +8,32 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/roofline"
 	"github.com/kgen-dev/kgen/roofline/plot"
 )
 
 // figureFlags say what to draw of judged kernels, and where.
 type figureFlags struct {
-	file string
-	view choice
+	file     string
+	view     choice
+	ceilings string
 }
 
 func (f *figureFlags) declare(c *cobra.Command) {
 	f.view = choice{value: string(plot.RateView), words: plot.Views()}
 	c.Flags().StringVarP(&f.file, "output", "o", "", "draw to `FILE`, which ends in "+plot.Formats)
+	c.Flags().StringVar(&f.ceilings, "ceilings", "", "`FILE` of kgen bench ceilings --json: memory's and the L2's measured roofs")
 	choiceFlag(c, &f.view, "view", "what -o draws: rates, least times as a plane or as bars, or warp instructions")
+}
+
+// roofs are the GPU's, with those that --ceilings measured.
+func (f *figureFlags) roofs(g *target.GPU) (roofline.Roofs, error) {
+	r := roofline.DeviceRoofs(g)
+	if f.ceilings == "" {
+		return r, nil
+	}
+	return measuredRoofs(r, f.ceilings)
 }
 
 // check refuses what cannot be drawn, before the work.

@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/bench/ceilings"
+	"github.com/kgen-dev/kgen/bench/cuda"
+	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/roofline"
+)
+
+func (a *app) benchCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure this machine's GPU",
+		Args:  a.subcommand,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(a.ceilingsCommand())
+	return c
+}
+
+// ceilingsReport is what kgen bench ceilings --json prints, and --ceilings reads.
+type ceilingsReport struct {
+	Device   string             `json:"device"` // as the driver names it
+	GPU      string             `json:"gpu"`    // its id; "" where the table lacks it
+	Ceilings []ceilings.Ceiling `json:"ceilings"`
+}
+
+func (a *app) ceilingsCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "ceilings",
+		Short: "Measure what this GPU's memory, L2 and arithmetic reach",
+		Long: `Measure what this machine's first GPU reaches: streams that write, read, scale and
+add buffers far larger than its L2, reads that its L2 holds, f32 FMAs and mma.sync.
+They are the measured roofs, beside the published ones and those by the driver's
+clocks: --json prints what kgen roofline --ceilings FILE reads.
+
+It needs an NVIDIA driver and a kgen that make build-cuda built.`,
+		Example: "  kgen bench ceilings --json > h100.ceilings.json\n  kgen roofline gemm --gpu h100 --ceilings h100.ceilings.json",
+		Args:    positional(),
+		RunE:    func(c *cobra.Command, _ []string) error { return a.ceilings(c) },
+	}
+	a.jsonFlag(c)
+	return c
+}
+
+func (a *app) ceilings(c *cobra.Command) error {
+	info, err := cuda.Find()
+	if err != nil {
+		return fmt.Errorf("ceilings are measured: %w", err)
+	}
+	if len(info.Devices) == 0 {
+		return fmt.Errorf("ceilings are measured: the driver finds no GPU")
+	}
+	dev, err := cuda.Open(0)
+	if err != nil {
+		return err
+	}
+	defer dev.Close()
+	found := info.Devices[0]
+	r := &ceilingsReport{Device: found.Name}
+	l2 := int64(0)
+	g, err := target.Lookup(found.Name)
+	if err == nil {
+		r.GPU, l2 = g.ID, g.L2Bytes()
+	}
+	if r.Ceilings, err = ceilings.Measure(c.Context(), dev, ceilings.Sizes(10*found.Major+found.Minor, found.SMs, l2)); err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(r)
+	}
+	fmt.Fprintf(a.out, "%s, measured\n\n", visible(r.Device))
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "UNIT\tPATTERN\tREACHED\t\tOF THE DEVICE'S")
+	for _, x := range r.Ceilings {
+		share := "-"
+		if roof := deviceRate(g, &x); roof > 0 {
+			share = fmt.Sprintf("%.1f %%", 100*x.Rate/roof)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%.4g %s\t%.4g us\t%s\n", x.Unit, x.Pattern, x.Rate, x.In, x.US, share)
+	}
+	return w.Flush()
+}
+
+// deviceRate is the same by the driver's clocks and widths; 0 where it is not known.
+func deviceRate(g *target.GPU, c *ceilings.Ceiling) float64 {
+	if g == nil {
+		return 0
+	}
+	roofs := roofline.DeviceRoofs(g)
+	if v := roofs.Bandwidth(roofline.Unit(c.Unit)); v > 0 {
+		return v
+	}
+	m := target.Math(c.Unit)
+	if c.Unit == "fp16" {
+		m = target.F16Acc32
+	}
+	p, _ := g.Peak(m)
+	return p.TFLOPS
+}
+
+// measuredRoofs puts the best that kgen bench ceilings measured in the place of memory's
+// and the L2's roofs.
+func measuredRoofs(r roofline.Roofs, file string) (roofline.Roofs, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return r, usagef("--ceilings: %w", err)
+	}
+	var report ceilingsReport
+	if err := json.Unmarshal(text, &report); err != nil {
+		return r, usagef("--ceilings %s: %w", file, atLine(text, err))
+	}
+	if report.GPU != "" && report.GPU != r.GPU.ID {
+		return r, usagef("--ceilings %s: measured on %s, not on %s", file, report.GPU, r.GPU.ID)
+	}
+	used := false
+	for _, c := range report.Ceilings {
+		var roof *target.Figure
+		switch roofline.Unit(c.Unit) {
+		case roofline.HBM:
+			roof = &r.HBM
+		case roofline.L2:
+			roof = &r.L2
+		default:
+			continue
+		}
+		if !(c.Rate > 0) || c.Provenance != bench.Measured || c.In != "GB/s" {
+			return r, usagef("--ceilings %s: %s %s: %g %s: want a measured rate in GB/s", file, c.Unit, c.Pattern, c.Rate, c.In)
+		}
+		if roof.Basis != target.Probed || roof.Value < c.Rate {
+			*roof = target.Figure{Value: c.Rate, Basis: target.Probed, Note: c.Pattern + ", " + filepath.Base(file)}
+		}
+		used = true
+	}
+	if !used {
+		return r, usagef("--ceilings %s: no rate of %s: want what kgen bench ceilings --json prints", file, strings.Join([]string{string(roofline.HBM), string(roofline.L2)}, " or "))
+	}
+	return r, nil
+}
