@@ -124,7 +124,7 @@ func (f *importFlags) read(ctx context.Context, files []string) (*imported, erro
 	case len(files) == 1 && measured.IsTable(data):
 		set, err = readTable(files[0], data)
 	case len(files) == 1 && !bytes.Contains(data, []byte("Kernel Name")) && !bytes.Contains(data, []byte("Function Name")) && len(text) > 0:
-		if set, err = readSpace(ctx, files[0]); err != nil && bytes.HasPrefix(text, []byte(`"ID"`)) {
+		if set, err = importSpace(ctx, files[0]); err != nil && bytes.HasPrefix(text, []byte(`"ID"`)) {
 			err = fmt.Errorf("%s: %w", files[0], ncu.ErrNoTable)
 		}
 	default:
@@ -191,8 +191,8 @@ func readTable(file string, data []byte) (*imported, error) {
 	return set, nil
 }
 
-// readSpace reads a tuning space: configurations that failed are skipped.
-func readSpace(ctx context.Context, file string) (*imported, error) {
+// importSpace reads a tuning space: configurations that failed are skipped.
+func importSpace(ctx context.Context, file string) (*imported, error) {
 	s, err := replay.ReadFile(ctx, file)
 	if err != nil {
 		return nil, err
@@ -233,7 +233,7 @@ func (f *importFlags) readJSON(ctx context.Context, file string, text []byte) (*
 	case err == nil && !has("cache") && !has("results") && !has("Results"):
 		return nil, fmt.Errorf("%s:1: neither what kgen run or kgen tune prints, nor a tuning space", file)
 	}
-	return readSpace(ctx, file)
+	return importSpace(ctx, file)
 }
 
 // readTuning reads what kgen tune --json printed. The work is the problem's, computed anew.
