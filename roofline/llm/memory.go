@@ -7,6 +7,8 @@ type Memory struct {
 	Optimiser   float64 `json:"optimiser,omitempty"`   // f32 master weights and two moments
 	Activations float64 `json:"activations,omitempty"` // kept for the backward pass, counted for this architecture
 	Rule        float64 `json:"activations_rule,omitempty"`
+	RuleLayer   float64 `json:"layer_rule,omitempty"`   // of Rule: a layer that keeps all
+	Inputs      float64 `json:"layer_inputs,omitempty"` // all layers' inputs, which checkpointing keeps
 	KV          float64 `json:"kv_cache,omitempty"`
 	Waste       float64 `json:"kv_page_waste,omitempty"` // of KV: what last pages leave empty
 	Total       float64 `json:"total"`
@@ -70,7 +72,7 @@ func (r *Run) memory() Memory {
 	if r.Phase == Train {
 		w, g, o := States(r.Zero, r.DP)
 		m.Weights, m.Gradients, m.Optimiser = w*params, g*params, o*params
-		m.Activations, m.Rule = r.kept()
+		r.kept(&m)
 	} else {
 		m.Weights = params * float64(c.Type.Bytes)
 		m.KV, m.Waste = r.cache()
@@ -86,18 +88,17 @@ func (r *Run) memory() Memory {
 
 // kept activations of a GPU, as counted and by the rule. Checkpointing keeps every
 // layer's input and all of one layer at a time.
-func (r *Run) kept() (counted, rule float64) {
+func (r *Run) kept(m *Memory) {
 	c := r.Config
 	batch := r.Batch / r.DP
 	layers := float64((c.Layers + r.PP - 1) / r.PP)
-	tokens := float64(batch * r.Seq)
-	layer := tokens * c.activations() / float64(r.TP)
-	byRule := RuleActivations(r.Seq, batch, c.Hidden) / float64(r.TP)
+	layer := float64(batch*r.Seq) * c.activations() / float64(r.TP)
+	m.RuleLayer = RuleActivations(r.Seq, batch, c.Hidden) / float64(r.TP)
+	m.Inputs = layers * LayerInput(r.Seq, batch, c.Hidden)
+	m.Activations, m.Rule = layers*layer, layers*m.RuleLayer
 	if r.Checkpoint {
-		inputs := layers * LayerInput(r.Seq, batch, c.Hidden)
-		return inputs + layer, inputs + byRule
+		m.Activations, m.Rule = m.Inputs+layer, m.Inputs+m.RuleLayer
 	}
-	return layers * layer, layers * byRule
 }
 
 // cache is the bytes of keys and values, in whole pages, and what of it is empty.

@@ -30,6 +30,9 @@ type Run struct {
 	Checkpoint bool  // training keeps each layer's input alone and computes the rest again
 	KV         Type  // of the cache
 	Page       int64 // tokens of a page of the cache; 0 or 1: no waste
+
+	Reached    float64 // TFLOP/s that a GPU was seen to reach; 0: unknown
+	Operations float64 // that are to be done in all at that rate; 0: not asked
 }
 
 // most that sizes of a run are taken for.
@@ -52,8 +55,18 @@ func (r *Run) Check() error {
 			return fmt.Errorf("%s %d: want %d to %d", f.flag, f.n, f.least, f.most)
 		}
 	}
+	for _, f := range []struct {
+		flag  string
+		value float64
+	}{{"--reached", r.Reached}, {"--operations", r.Operations}} {
+		if !(f.value >= 0) || f.value > 1e40 {
+			return fmt.Errorf("%s %g: want a finite number above 0", f.flag, f.value)
+		}
+	}
 	c := r.Config
 	switch {
+	case r.Operations > 0 && r.Reached == 0:
+		return fmt.Errorf("--operations %g: at what rate? want --reached too", r.Operations)
 	case c.Heads%r.TP != 0 || c.FFN%r.TP != 0:
 		return fmt.Errorf("--tp %d: want a divisor of the %d heads and of the MLP's width %d", r.TP, c.Heads, c.FFN)
 	case c.Layers < r.PP:
@@ -100,6 +113,9 @@ type Report struct {
 	Limit        string       `json:"limit"`
 	Crossover    float64      `json:"crossover_tokens"` // new tokens of a step from which matrices are bound by arithmetic
 	Memory       Memory       `json:"memory"`
+	RuleFLOPs    float64      `json:"rule_flops"`            // 2 for each parameter and token, 6 in training
+	ReachedMFU   float64      `json:"reached_mfu,omitempty"` // of Run.Reached
+	GPUSeconds   float64      `json:"gpu_seconds,omitempty"` // for Run.Operations at Run.Reached
 
 	Provenance bench.Provenance `json:"provenance"` // of everything
 }
@@ -125,10 +141,25 @@ func Analyse(r *Run) (*Report, error) {
 	rep.FLOPs = r.modelFLOPs()
 	peak, _ := r.GPU.Peak(r.Config.Type.Math)
 	rep.MFU = rep.FLOPs / float64(rep.GPUs) / (rep.StepUS * peak.TFLOPS * 1e6)
+	rep.RuleFLOPs = RuleFLOPs(r.Phase, rep.Parameters, rep.Tokens)
+	rep.ReachedMFU = r.Reached / peak.TFLOPS
+	if r.Reached > 0 {
+		rep.GPUSeconds = r.Operations / (r.Reached * 1e12)
+	}
 	rep.TokensPerSec = float64(rep.Tokens) / rep.StepUS * 1e6
 	rep.Crossover = Crossover(r.GPU, r.Config.Type)
 	rep.Memory = r.memory()
 	return rep, nil
+}
+
+// RuleFLOPs is the rule of 2 operations for each parameter and token that is served, and
+// 6 for each that is trained on; attention's pairs are beside it.
+func RuleFLOPs(p Phase, parameters, tokens int64) float64 {
+	each := 2.0
+	if p == Train {
+		each = 6
+	}
+	return each * float64(parameters) * float64(tokens)
 }
 
 // Crossover returns how many tokens a weight matrix must meet to be bound by

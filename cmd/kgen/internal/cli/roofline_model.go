@@ -62,6 +62,8 @@ func (m *modelFlags) declare(c *cobra.Command) {
 	f.BoolVar(&m.setting.Checkpoint, "checkpoint", false, "training: keep each layer's input alone, compute the rest again")
 	choiceFlag(c, &m.kv, "kv-type", "type of cached keys and values")
 	f.Int64Var(&m.setting.Page, "page", 16, "tokens of a page of the cache")
+	f.Float64Var(&m.setting.Reached, "reached", 0, "TFLOP/s that a GPU was seen to reach: as MFU")
+	f.Float64Var(&m.setting.Operations, "operations", 0, "operations to do in all at that rate: as GPU-seconds")
 	choiceFlag(c, &m.as, "as", "whose way of counting operators")
 	mustComplete(c, "model", cobra.FixedCompletions(llm.Names(), cobra.ShellCompDirectiveDefault))
 }
@@ -197,6 +199,17 @@ func (a *app) printModel(r *llm.Run, rep *llm.Report) {
 	}
 	fmt.Fprintf(a.out, "%-20s %s us a step, nothing overlapped: at most %s tokens/s, MFU %.1f %%\n", "at best", digits(rep.StepUS), digits(rep.TokensPerSec), 100*rep.MFU)
 	fmt.Fprintf(a.out, "%-20s %s; matrices are bound by arithmetic from %.0f new tokens a step on\n", "bound by", rep.Limit, rep.Crossover)
+	each := 2
+	if r.Phase == llm.Train {
+		each = 6
+	}
+	fmt.Fprintf(a.out, "%-20s %sFLOP a step of all GPUs; %d for each parameter and token are %sFLOP\n", "operations", prefixed(rep.FLOPs), each, prefixed(rep.RuleFLOPs))
+	if r.Reached > 0 {
+		fmt.Fprintf(a.out, "%-20s %s TFLOP/s a GPU: %.1f %% MFU\n", "reached", digits(r.Reached), 100*rep.ReachedMFU)
+	}
+	if r.Operations > 0 {
+		fmt.Fprintf(a.out, "%-20s %.3g operations at that rate: %.3g GPU-seconds\n", "takes", r.Operations, rep.GPUSeconds)
+	}
 	a.printModelMemory(r, &rep.Memory)
 }
 
@@ -210,6 +223,7 @@ func (a *app) printModelMemory(r *llm.Run, m *llm.Memory) {
 		line("model states", fmt.Sprintf("%s, %.4g bytes a parameter of this GPU", gb(m.Weights+m.Gradients+m.Optimiser),
 			(m.Weights+m.Gradients+m.Optimiser)/float64(r.Config.Parameters())*float64(r.TP*r.PP)))
 		line("activations", fmt.Sprintf("%s for this architecture; %s by the rule of 34 s b h bytes a layer", gb(m.Activations), gb(m.Rule)))
+		line("a layer", fmt.Sprintf("%s by the rule; checkpointing keeps %s of all layers' inputs and one layer", gb(m.RuleLayer), gb(m.Inputs)))
 	} else {
 		line("keys and values", fmt.Sprintf("%s, of which last pages leave %s empty", gb(m.KV), gb(m.Waste)))
 	}
