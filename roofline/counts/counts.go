@@ -31,6 +31,9 @@ func Kernel(r *bench.Result) (*roofline.Kernel, error) {
 	if k.TimeUS > 0 {
 		k.From = bench.Measured
 	}
+	if r.TimeUS < 0 {
+		return nil, fmt.Errorf("time_us %g: want microseconds above 0", r.TimeUS)
+	}
 	c := r.Counters
 	if c == nil {
 		if k.TimeUS == 0 {

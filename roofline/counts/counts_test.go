@@ -42,6 +42,8 @@ func TestTimesAndNothing(t *testing.T) {
 	require.ErrorContains(t, err, "neither counters nor a time")
 	_, err = Parse([]byte(`{"kernel": "k", "counters": {"tensor": [{"shape": "m8n8k128", "a": "b1", "accumulator": "s32"}]}}`))
 	require.ErrorContains(t, err, "m8n8k128 of b1")
+	_, err = Parse([]byte(`{"kernel": "k", "time_us": -1, "provenance": "measured"}`))
+	require.ErrorContains(t, err, "time_us -1")
 	_, err = Parse([]byte(`{"kernel": `))
 	require.Error(t, err)
 }

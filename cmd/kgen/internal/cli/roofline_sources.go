@@ -126,6 +126,8 @@ func (f *importFlags) read(ctx context.Context, files []string) (*imported, erro
 	case len(files) == 1 && !bytes.Contains(data, []byte("Kernel Name")) && !bytes.Contains(data, []byte("Function Name")) && len(text) > 0:
 		if set, err = importSpace(ctx, files[0]); err != nil && bytes.HasPrefix(text, []byte(`"ID"`)) {
 			err = fmt.Errorf("%s: %w", files[0], ncu.ErrNoTable)
+		} else if errors.Is(err, replay.ErrFormat) {
+			err = fmt.Errorf("%w; nor is it Nsight Compute's CSV, a table of times, or what kgen run or kgen tune prints", err)
 		}
 	default:
 		set, err = readProfile(files)
@@ -233,7 +235,11 @@ func (f *importFlags) readJSON(ctx context.Context, file string, text []byte) (*
 	case err == nil && !has("cache") && !has("results") && !has("Results"):
 		return nil, fmt.Errorf("%s:1: neither what kgen run or kgen tune prints, nor a tuning space", file)
 	}
-	return importSpace(ctx, file)
+	set, spaceErr := importSpace(ctx, file)
+	if spaceErr != nil && err != nil { // no JSON at all
+		return nil, fmt.Errorf("%s: %w", file, atLine(text, err))
+	}
+	return set, spaceErr
 }
 
 // readTuning reads what kgen tune --json printed. The work is the problem's, computed anew.
@@ -265,7 +271,10 @@ func readTuning(file string, text []byte) (*imported, error) {
 	}
 	set := &imported{title: r.Kernel + " " + settingsText(r.Problem), gpu: g, alternatives: true}
 	roofs := roofline.DeviceRoofs(g)
-	for _, b := range r.Best {
+	for i, b := range r.Best {
+		if !(b.TimeUS > 0) {
+			return nil, fmt.Errorf("%s: best.%d.time_us %g: want microseconds above 0", file, i, b.TimeUS)
+		}
 		w := roofs.WorkOf(b.Limits, bench.Predicted)
 		w.Operations = tune.FormulaWork(work).Operations
 		if reach := b.Limits[string(roofline.Tensor)]; reach > 0 {
