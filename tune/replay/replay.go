@@ -38,6 +38,15 @@ type Value struct {
 // MarshalJSON writes the value as it was read.
 func (v Value) MarshalJSON() ([]byte, error) { return []byte(v.Text), nil }
 
+// Plain is the value as people write it: a string without its quotes.
+func (v Value) Plain() string {
+	var text string
+	if json.Unmarshal([]byte(v.Text), &text) == nil {
+		return text
+	}
+	return v.Text
+}
+
 // number makes a value of a number's text, "" if it is none.
 func number(text string) (Value, bool) {
 	f, err := strconv.ParseFloat(text, 64)

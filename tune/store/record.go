@@ -18,20 +18,20 @@ import (
 // Run describes a tuning run. All but Started, Command, Budget and Seed is
 // part of the key of its evaluations: change one and nothing old is reused.
 type Run struct {
-	ID        int64           // set by Begin
-	Started   time.Time       // zero: now
-	Command   string          // for people
-	Family    string          // "gemm"
-	Problem   json.RawMessage // an object; order of keys and spaces do not matter
-	GPU       string          // id in codegen/target
-	Driver    string          // empty without a device
-	Types     string          // "bf16"
-	Policy    string          // how times come about: "predicted", "median of 16, flushed"
-	Kgen      string          // version, for people: Program says what was really generated
-	Compiler  string          // name and version
-	CostModel string          // version, empty for measured times
-	Budget    int
-	Seed      uint64
+	ID        int64           `json:"id"`         // set by Begin
+	Started   time.Time       `json:"started"`    // zero: now
+	Command   string          `json:"command"`    // for people
+	Family    string          `json:"family"`     // "gemm"
+	Problem   json.RawMessage `json:"problem"`    // an object; order of keys and spaces do not matter
+	GPU       string          `json:"gpu"`        // id in codegen/target
+	Driver    string          `json:"driver"`     // empty without a device
+	Types     string          `json:"types"`      // "bf16"
+	Policy    string          `json:"policy"`     // how times come about: "predicted", "median of 16, flushed"
+	Kgen      string          `json:"kgen"`       // version, for people: Program says what was really generated
+	Compiler  string          `json:"compiler"`   // name and version
+	CostModel string          `json:"cost_model"` // version, empty for measured times
+	Budget    int             `json:"budget"`
+	Seed      uint64          `json:"seed"`
 }
 
 // Outcome says how an evaluation ended.
@@ -59,39 +59,54 @@ func (o Outcome) Timed() bool { return o == Correct || o == Predicted }
 
 // Evaluation is what became of one configuration.
 type Evaluation struct {
-	ID      int64 // set by the store
-	Run     int64
-	At      time.Time // zero: now
-	Key     Key
-	Program string // hash of what was generated
-	Config  string // canonical text of the configuration
-	Outcome Outcome
-	Error   string // empty if and only if Timed
+	ID      int64     `json:"id"` // set by the store
+	Run     int64     `json:"run"`
+	At      time.Time `json:"at"` // zero: now
+	Key     Key       `json:"key"`
+	Program string    `json:"program"` // hash of what was generated
+	Config  string    `json:"config"`  // canonical text of the configuration
+	Outcome Outcome   `json:"outcome"`
+	Error   string    `json:"error,omitempty"` // empty if and only if Timed
 
-	Registers   int
-	SharedBytes int
-	SpillBytes  int
-	CTAsPerSM   int
+	Registers   int `json:"registers"`
+	SharedBytes int `json:"shared_bytes"`
+	SpillBytes  int `json:"spill_bytes"`
+	CTAsPerSM   int `json:"ctas_per_sm"`
 
-	TimeUS     float64            // microseconds; 0 unless Timed
-	Provenance bench.Provenance   // of TimeUS
-	Limits     map[string]float64 // unit to microseconds
-	Terms      map[string]float64 // name to microseconds, which add up to TimeUS
-	Cubin      string             // hash, empty if none was made
+	TimeUS     float64            `json:"time_us,omitempty"`   // microseconds; 0 unless Timed
+	Provenance bench.Provenance   `json:"provenance,omitzero"` // of TimeUS
+	Limits     map[string]float64 `json:"limits,omitempty"`    // unit to microseconds
+	Terms      map[string]float64 `json:"terms,omitempty"`     // name to microseconds, which add up to TimeUS
+	Cubin      string             `json:"cubin,omitempty"`     // hash, empty if none was made
 
-	Instructions map[string]int // of the kernel that takes longest, by SASS mnemonic; those of tensor cores and asynchronous copies
+	// Instructions are of the kernel that takes longest, by SASS mnemonic: those of tensor
+	// cores and asynchronous copies.
+	Instructions map[string]int `json:"instructions,omitempty"`
 
-	Verified bool // its results were checked
+	Verified bool `json:"verified"` // its results were checked
 
-	Samples   []float64          // of a measured time: each run's, microseconds, in order
-	Seconds   map[string]float64 // what trying it took, by phase
-	Throttled bool               // the device ran slower than before meanwhile
+	Samples   []float64          `json:"samples,omitempty"` // of a measured time: each run's, microseconds, in order
+	Seconds   map[string]float64 `json:"seconds,omitempty"` // what trying it took, by phase
+	Throttled bool               `json:"throttled"`         // the device ran slower than before meanwhile
 }
 
 // Key identifies an evaluation: equal keys mean equal work.
 type Key [sha256.Size]byte
 
 func (k Key) String() string { return hex.EncodeToString(k[:]) }
+
+// MarshalText writes a key as hexadecimal digits.
+func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (k *Key) UnmarshalText(text []byte) error {
+	b, err := hex.DecodeString(string(text))
+	if err != nil || len(b) != len(k) {
+		return fmt.Errorf("key %q: want %d hexadecimal digits", text, 2*len(k))
+	}
+	copy(k[:], b)
+	return nil
+}
 
 // Key returns the key of a configuration's evaluation in this run: program is
 // the hash of what is generated for it.
@@ -140,13 +155,11 @@ func (s *Store) Begin(r Run) (*Run, error) {
 		r.Started = time.Now()
 	}
 	r.Started = r.Started.UTC().Truncate(time.Millisecond)
-	st, err := s.statement(`INSERT INTO runs (started, command, family, problem, gpu, driver, types, policy, kgen, compiler, cost_model, budget, seed)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+	st, err := s.statement(insertRun)
 	if err != nil {
 		return nil, err
 	}
-	res, err := st.Exec(r.Started.Format(time.RFC3339Nano), r.Command, r.Family, string(problem), r.GPU, r.Driver, r.Types, r.Policy,
-		r.Kgen, r.Compiler, r.CostModel, r.Budget, int64(r.Seed)) //nolint:gosec // all 64 bits are kept
+	res, err := st.Exec(r.row()...)
 	if err != nil {
 		return nil, explain(s.path, err)
 	}
@@ -155,6 +168,17 @@ func (s *Store) Begin(r Run) (*Run, error) {
 		return nil, explain(s.path, err)
 	}
 	return &r, nil
+}
+
+const insertRun = `INSERT INTO runs (started, command, family, problem, gpu, driver, types, policy, kgen, compiler, cost_model, budget, seed)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+// row is a run's values as insertRun takes them.
+func (r *Run) row() []any {
+	return []any{
+		r.Started.Format(time.RFC3339Nano), r.Command, r.Family, string(r.Problem), r.GPU, r.Driver, r.Types, r.Policy,
+		r.Kgen, r.Compiler, r.CostModel, r.Budget, int64(r.Seed), //nolint:gosec // all 64 bits are kept
+	}
 }
 
 func (e *Evaluation) check() error {
@@ -227,53 +251,51 @@ func (s *Store) Record(e Evaluation) error {
 	if e.At.IsZero() {
 		e.At = time.Now()
 	}
-	var us, provenance any
-	if e.Outcome.Timed() {
-		us, provenance = e.TimeUS, e.Provenance.String()
-	}
-	limits, err := numbers(e.Limits)
-	if err != nil {
-		return fmt.Errorf("evaluation of %q: limits: %w", e.Config, err)
-	}
-	terms, err := numbers(e.Terms)
-	if err != nil {
-		return fmt.Errorf("evaluation of %q: terms: %w", e.Config, err)
-	}
-	instructions, err := numbers(e.Instructions)
-	if err != nil {
-		return fmt.Errorf("evaluation of %q: instructions: %w", e.Config, err)
-	}
-	seconds, err := numbers(e.Seconds)
-	if err != nil {
-		return fmt.Errorf("evaluation of %q: seconds: %w", e.Config, err)
-	}
-	var samples any
-	if len(e.Samples) > 0 {
-		text, err := json.Marshal(e.Samples)
-		if err != nil {
-			return fmt.Errorf("evaluation of %q: samples: %w", e.Config, err)
-		}
-		samples = string(text)
-	}
-	st, err := s.statement(`INSERT INTO evaluations (` + columns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+	st, err := s.statement(insertEvaluation)
 	if err != nil {
 		return err
 	}
-	_, err = st.Exec(e.Run, e.At.UnixMilli(), e.Key[:], e.Program, e.Config, string(e.Outcome), e.Error,
-		e.Registers, e.SharedBytes, e.SpillBytes, e.CTAsPerSM, us, provenance, limits, e.Cubin, e.Verified, terms, instructions, samples, seconds, e.Throttled)
+	args, err := e.row()
 	if err != nil {
+		return err
+	}
+	if _, err := st.Exec(args...); err != nil {
 		return explain(s.path, err)
 	}
 	return nil
 }
 
-// numbers writes numbers by name as the store keeps them, null for none.
-func numbers[N int | float64](m map[string]N) (any, error) {
-	if len(m) == 0 {
-		return nil, nil
+const insertEvaluation = `INSERT INTO evaluations (` + columns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+// row is an evaluation's values in the order of columns.
+func (e *Evaluation) row() ([]any, error) {
+	var us, provenance any
+	if e.Outcome.Timed() {
+		us, provenance = e.TimeUS, e.Provenance.String()
 	}
-	text, err := json.Marshal(m)
-	return string(text), err
+	var columns [5]any
+	for i, c := range []struct {
+		name  string
+		empty bool
+		value any
+	}{
+		{"limits", len(e.Limits) == 0, e.Limits}, {"terms", len(e.Terms) == 0, e.Terms}, {"instructions", len(e.Instructions) == 0, e.Instructions},
+		{"samples", len(e.Samples) == 0, e.Samples}, {"seconds", len(e.Seconds) == 0, e.Seconds},
+	} {
+		if c.empty {
+			continue
+		}
+		text, err := json.Marshal(c.value)
+		if err != nil {
+			return nil, fmt.Errorf("evaluation of %q: %s: %w", e.Config, c.name, err)
+		}
+		columns[i] = string(text)
+	}
+	return []any{
+		e.Run, e.At.UnixMilli(), e.Key[:], e.Program, e.Config, string(e.Outcome), e.Error,
+		e.Registers, e.SharedBytes, e.SpillBytes, e.CTAsPerSM, us, provenance, columns[0], e.Cubin, e.Verified, columns[1], columns[2],
+		columns[3], columns[4], e.Throttled,
+	}, nil
 }
 
 // Lookup returns the newest evaluation of a key, whichever run made it; false

@@ -1,0 +1,309 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kgen-dev/kgen/tune/exchange"
+	"github.com/kgen-dev/kgen/tune/store"
+)
+
+// dbFlags are what the commands of kgen db take.
+type dbFlags struct {
+	store string
+	runs  []int64
+}
+
+func (a *app) dbCommand() *cobra.Command {
+	f := &dbFlags{}
+	c := &cobra.Command{
+		Use:   "db",
+		Short: "Look into the store of tuning runs, and exchange them",
+		Long: `Look into the store in which kgen tune keeps every evaluation, write runs to files
+that other tuners read, take runs from files, compare runs and remove them.`,
+		Args: a.subcommand,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	for _, sub := range []*cobra.Command{a.dbList(f), a.dbExport(f), a.dbImport(f), a.dbCompare(f), a.dbPrune(f)} {
+		sub.Flags().SortFlags = false
+		sub.Flags().StringVar(&f.store, "store", "", "`FILE` of the store (default in the state folder)")
+		c.AddCommand(sub)
+	}
+	return c
+}
+
+// withStore opens the store for a command.
+func (a *app) withStore(f *dbFlags, do func(*store.Store) error) error {
+	s, err := a.openStore(f.store)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	err = do(s)
+	if errors.Is(err, store.ErrNoRun) {
+		err = usage(err)
+	}
+	for _, damaged := range s.Skipped() {
+		a.log.Warn("a row of the store is not believed: it is left out", "error", damaged)
+	}
+	return err
+}
+
+// runSummary is a run as kgen db list shows it.
+type runSummary struct {
+	store.Run
+	Evaluations int                   `json:"evaluations"`
+	Outcomes    map[store.Outcome]int `json:"outcomes"`
+	BestUS      *float64              `json:"best_us"`
+	BestConfig  string                `json:"best_config,omitempty"`
+	Provenance  string                `json:"provenance,omitempty"` // of the best time
+}
+
+func summarise(s *store.Store, r store.Run) (*runSummary, error) {
+	all, err := s.Evaluations(r.ID)
+	if err != nil {
+		return nil, err
+	}
+	sum := &runSummary{Run: r, Evaluations: len(all), Outcomes: map[store.Outcome]int{}}
+	for i := range all {
+		e := &all[i]
+		sum.Outcomes[e.Outcome]++
+		if e.Outcome.Timed() && (sum.BestUS == nil || e.TimeUS < *sum.BestUS) {
+			sum.BestUS, sum.BestConfig, sum.Provenance = &e.TimeUS, e.Config, e.Provenance.String()
+		}
+	}
+	return sum, nil
+}
+
+func (a *app) dbList(f *dbFlags) *cobra.Command {
+	c := &cobra.Command{
+		Use: "list", Short: "List the runs in the store, newest first", Args: positional(),
+		Example: "  kgen db list --json",
+		RunE: func(*cobra.Command, []string) error {
+			return a.withStore(f, func(s *store.Store) error {
+				runs, err := s.Runs()
+				if err != nil {
+					return err
+				}
+				out := []*runSummary{}
+				for _, r := range runs {
+					sum, err := summarise(s, r)
+					if err != nil {
+						return err
+					}
+					out = append(out, sum)
+				}
+				if a.json {
+					return a.printJSON(map[string]any{"store": s.Path(), "runs": out})
+				}
+				return a.printRuns(out)
+			})
+		},
+	}
+	a.jsonFlag(c)
+	return c
+}
+
+func (a *app) printRuns(runs []*runSummary) error {
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "RUN\tSTARTED\tKERNEL\tGPU\tEVALUATIONS\tFAILED\tBEST\t\tPOLICY")
+	for _, r := range runs {
+		best, failed := "-", 0
+		if r.BestUS != nil {
+			best = fmt.Sprintf("%.4g us", *r.BestUS)
+		}
+		for o, n := range r.Outcomes {
+			if !o.Timed() {
+				failed += n
+			}
+		}
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", r.ID, r.Started.Format("2006-01-02 15:04"), visible(r.Family), visible(r.GPU), r.Evaluations, failed, best, r.Provenance, visible(r.Policy))
+	}
+	return w.Flush()
+}
+
+// recorded reads runs with their evaluations, in the order given; all for none.
+func recorded(s *store.Store, ids []int64) ([]exchange.Recorded, error) {
+	if len(ids) == 0 {
+		runs, err := s.Runs()
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range slices.Backward(runs) {
+			ids = append(ids, r.ID)
+		}
+	}
+	var out []exchange.Recorded
+	for _, id := range ids {
+		r, err := s.Run(id)
+		if err != nil {
+			return nil, err
+		}
+		all, err := s.Evaluations(id)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, exchange.Recorded{Run: *r, Evaluations: all})
+	}
+	return out, nil
+}
+
+func (a *app) dbExport(f *dbFlags) *cobra.Command {
+	form := choice{value: "json", words: exchange.Formats()}
+	var file string
+	c := &cobra.Command{
+		Use: "export", Short: "Write runs as JSON, T4 results, a Kernel Tuner cache or CSV", Args: positional(),
+		Long: `Write runs of the store. As json nothing is lost, and kgen db import takes it back; the
+other forms have the newest evaluation of each configuration of one kernel on one GPU.
+Whether times were measured or predicted stands in the file.`,
+		Example: "  kgen db export --run 3 --format t4 -o results.json\n  kgen db export >all.json",
+		RunE: func(*cobra.Command, []string) error {
+			if file != "" {
+				if err := checkOutput(file); err != nil {
+					return err
+				}
+			}
+			return a.withStore(f, func(s *store.Store) error {
+				runs, err := recorded(s, f.runs)
+				if err != nil {
+					return err
+				}
+				var b bytes.Buffer
+				if err := exchange.Write(&b, form.value, runs); err != nil {
+					return usage(err)
+				}
+				return a.write(file, b.Bytes())
+			})
+		},
+	}
+	choiceFlag(c, &form, "format", "the form of the file")
+	c.Flags().Int64SliceVar(&f.runs, "run", nil, "`ID` of a run, as kgen db list shows it; may be given again (default all)")
+	c.Flags().StringVarP(&file, "output", "o", "", "`FILE` to write (default standard output)")
+	return c
+}
+
+func (a *app) dbCompare(f *dbFlags) *cobra.Command {
+	c := &cobra.Command{
+		Use: "compare RUN RUN", Short: "Compare two runs, configuration by configuration", Args: positional("RUN", "RUN"),
+		Example: "  kgen db compare 3 7",
+		RunE: func(_ *cobra.Command, args []string) error {
+			var ids [2]int64
+			for i, text := range args {
+				if _, err := fmt.Sscanf(text+"\n", "%d\n", &ids[i]); err != nil {
+					return usagef("run %q: want a number that kgen db list shows", text)
+				}
+			}
+			return a.withStore(f, func(s *store.Store) error {
+				runs, err := recorded(s, ids[:])
+				if err != nil {
+					return err
+				}
+				d, err := exchange.Compare(&runs[0], &runs[1])
+				if err != nil {
+					return usage(err)
+				}
+				if a.json {
+					return a.printJSON(d)
+				}
+				a.printComparison(d)
+				return nil
+			})
+		},
+	}
+	a.jsonFlag(c)
+	return c
+}
+
+func (a *app) printComparison(d *exchange.Comparison) {
+	for i, r := range []*exchange.Side{&d.A, &d.B} {
+		best := "no time"
+		if r.BestUS != nil {
+			best = fmt.Sprintf("best %.4g us %s: %s", *r.BestUS, r.Provenance, visible(r.BestConfig))
+		}
+		fmt.Fprintf(a.out, "run %-5d %s on %s, %d configurations, %s\n", r.Run, visible(r.Kernel), visible(r.GPU), r.Configurations, best)
+		if i == 1 && d.BestRatio != nil {
+			fmt.Fprintf(a.out, "best      the second run's takes %.4g of the first's time\n", *d.BestRatio)
+		}
+	}
+	fmt.Fprintf(a.out, "common    %d configurations, %d with a time in both", d.Common, d.Timed)
+	if d.MeanRatio != nil {
+		fmt.Fprintf(a.out, ": the second takes %.4g of the first's time in the geometric mean; it is faster in %d, slower in %d", *d.MeanRatio, d.Faster, d.Slower)
+	}
+	fmt.Fprintln(a.out)
+	for _, c := range d.Changed[:min(mostShown, len(d.Changed))] {
+		fmt.Fprintf(a.out, "changed   %s: %s, then %s\n", visible(c.Config), c.A, c.B)
+	}
+	if n := len(d.Changed) - mostShown; n > 0 {
+		fmt.Fprintf(a.out, "changed   %d more; --json has them all\n", n)
+	}
+}
+
+func (a *app) dbPrune(f *dbFlags) *cobra.Command {
+	var older time.Duration
+	var keep int
+	c := &cobra.Command{
+		Use: "prune", Short: "Remove runs with all their evaluations", Args: positional(),
+		Long: `Remove runs from the store: those named with --run, or those that are older than a
+time, but of each kernel and GPU the newest --keep.`,
+		Example: "  kgen db prune --run 3\n  kgen db prune --older 2160h --keep 2",
+		RunE: func(*cobra.Command, []string) error {
+			if (len(f.runs) > 0) == (older > 0) {
+				return usagef("kgen db prune: want --run or --older, and not both")
+			}
+			if keep < 0 {
+				return usagef("--keep %d: want 0 or more", keep)
+			}
+			return a.withStore(f, func(s *store.Store) error {
+				ids := f.runs
+				if older > 0 {
+					var err error
+					if ids, err = olderRuns(s, older, keep); err != nil {
+						return err
+					}
+				}
+				slices.Sort(ids)
+				ids = slices.Compact(ids)
+				n, err := s.Prune(ids)
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.printJSON(map[string]any{"runs": len(ids), "evaluations": n})
+				}
+				fmt.Fprintf(a.out, "removed %d runs with %d evaluations\n", len(ids), n)
+				return nil
+			})
+		},
+	}
+	c.Flags().Int64SliceVar(&f.runs, "run", nil, "`ID` of a run; may be given again")
+	c.Flags().DurationVar(&older, "older", 0, "runs that were started so long ago, such as 720h")
+	c.Flags().IntVar(&keep, "keep", 1, "with --older: keep the newest `N` of each kernel and GPU")
+	a.jsonFlag(c)
+	return c
+}
+
+// olderRuns are the runs started so long ago, but the newest of each kernel and GPU.
+func olderRuns(s *store.Store, older time.Duration, keep int) ([]int64, error) {
+	runs, err := s.Runs()
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(runs, func(a, b store.Run) int { return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(b.ID, a.ID)) })
+	kept := map[string]int{}
+	var ids []int64
+	for _, r := range runs {
+		kind := strings.Join([]string{r.Family, r.GPU, string(r.Problem)}, "\x00")
+		if kept[kind]++; kept[kind] > keep && time.Since(r.Started) > older {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids, nil
+}

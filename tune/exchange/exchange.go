@@ -1,0 +1,214 @@
+// Package exchange turns what the store holds into files that others read, and such files
+// into what the store holds.
+package exchange
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/tune/store"
+)
+
+// Recorded is a run with its evaluations.
+type Recorded struct {
+	store.Run
+	Evaluations []store.Evaluation `json:"evaluations"`
+}
+
+// document is kgen's own form, which loses nothing.
+type document struct {
+	Form int        `json:"kgen_store"` // of this form: documentForm
+	Runs []Recorded `json:"runs"`
+}
+
+const documentForm = 1
+
+// format is a form of files.
+type format struct {
+	name, doc string
+	write     func(io.Writer, []Recorded) error
+}
+
+// formats has every form, the default first.
+var formats = []format{
+	{"json", "everything, for kgen db import", writeJSON},
+	{"t4", "T4 results", writeT4},
+	{"kernel-tuner", "a Kernel Tuner cache", writeKernelTuner},
+	{"csv", "a line for each configuration", writeCSV},
+}
+
+// Formats lists the forms by name, the default first.
+func Formats() []string {
+	var names []string
+	for _, f := range formats {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// Write writes runs in a form. All but "json" hold one evaluation of each configuration,
+// the newest, and refuse runs of different kernels or with both measured and predicted
+// times.
+func Write(w io.Writer, name string, runs []Recorded) error {
+	for _, f := range formats {
+		if f.name != name {
+			continue
+		}
+		return f.write(w, runs)
+	}
+	return fmt.Errorf("format %q: want one of %s", name, strings.Join(Formats(), ", "))
+}
+
+func writeJSON(w io.Writer, runs []Recorded) error {
+	return json.NewEncoder(w).Encode(document{documentForm, runs})
+}
+
+// ErrFormat marks a file that is in no form that can be imported.
+var ErrFormat = errors.New("not an export of a store")
+
+// Read reads what the form "json" holds.
+func Read(r io.Reader) ([]Recorded, error) {
+	const most = 1 << 30
+	text, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > most {
+		return nil, fmt.Errorf("%w: more than %d bytes", ErrFormat, most)
+	}
+	var head struct {
+		Form *int `json:"kgen_store"`
+	}
+	if json.Unmarshal(text, &head) != nil || head.Form == nil {
+		return nil, fmt.Errorf("%w: no member kgen_store", ErrFormat)
+	}
+	if *head.Form != documentForm {
+		return nil, fmt.Errorf("%w: of form %d: this kgen reads %d", ErrFormat, *head.Form, documentForm)
+	}
+	var d document
+	if err := json.Unmarshal(text, &d); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	return d.Runs, nil
+}
+
+// Config is a configuration's text as names and JSON scalars, in order.
+type Config struct {
+	Names  []string
+	Values []json.RawMessage
+}
+
+// ParseConfig reads `BM=128 load=bulk`.
+func ParseConfig(text string) (Config, error) {
+	var c Config
+	for _, field := range strings.Fields(text) {
+		name, value, ok := strings.Cut(field, "=")
+		if !ok {
+			return c, fmt.Errorf("configuration %q: %q is no NAME=VALUE", text, field)
+		}
+		raw := json.RawMessage(value)
+		if _, err := strconv.ParseFloat(value, 64); err != nil || !json.Valid(raw) {
+			quoted, err := json.Marshal(value)
+			if err != nil {
+				return c, err
+			}
+			raw = quoted
+		}
+		c.Names, c.Values = append(c.Names, name), append(c.Values, raw)
+	}
+	return c, nil
+}
+
+// MarshalJSON writes an object in order.
+func (c Config) MarshalJSON() ([]byte, error) {
+	b := []byte{'{'}
+	for i, name := range c.Names {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendQuote(b, name)
+		b = append(b, ':')
+		b = append(b, c.Values[i]...)
+	}
+	return append(b, '}'), nil
+}
+
+// entry is the newest evaluation of a configuration.
+type entry struct {
+	config Config
+	eval   *store.Evaluation
+}
+
+// table is runs of one kernel as one evaluation for each configuration.
+type table struct {
+	run        *store.Run // the last
+	names      []string
+	provenance bench.Provenance // of the times; 0 if there is none
+	entries    []entry
+}
+
+func tableOf(runs []Recorded) (*table, error) {
+	if len(runs) == 0 {
+		return nil, errors.New("no run: want one or more")
+	}
+	t := &table{}
+	at := map[string]int{}
+	for i := range runs {
+		r := &runs[i]
+		if t.run != nil && (t.run.Family != r.Family || t.run.GPU != r.GPU) {
+			return nil, fmt.Errorf("runs of %s on %s and of %s on %s: want one kernel on one GPU", t.run.Family, t.run.GPU, r.Family, r.GPU)
+		}
+		t.run = &r.Run
+		for j := range r.Evaluations {
+			e := &r.Evaluations[j]
+			if e.Key != r.Key(e.Program, e.Config) {
+				continue // one round of the finals
+			}
+			c, err := ParseConfig(e.Config)
+			if err != nil {
+				return nil, err
+			}
+			switch {
+			case t.names == nil:
+				t.names = c.Names
+			case strings.Join(t.names, " ") != strings.Join(c.Names, " "):
+				return nil, fmt.Errorf("configuration %q: other parameters than %s", e.Config, strings.Join(t.names, ", "))
+			}
+			if e.Outcome.Timed() {
+				if t.provenance != 0 && t.provenance != e.Provenance {
+					return nil, fmt.Errorf("times that are %s and %s: want runs with one kind", t.provenance, e.Provenance)
+				}
+				t.provenance = e.Provenance
+			}
+			if n, again := at[e.Config]; again {
+				t.entries[n].eval = e
+				continue
+			}
+			at[e.Config] = len(t.entries)
+			t.entries = append(t.entries, entry{c, e})
+		}
+	}
+	if len(t.entries) == 0 {
+		return nil, errors.New("no evaluation: there is nothing to write")
+	}
+	return t, nil
+}
+
+// Newest are the newest evaluations of each configuration of runs of one kernel, in the
+// order in which they were first tried.
+func Newest(runs []Recorded) ([]store.Evaluation, error) {
+	t, err := tableOf(runs)
+	if err != nil {
+		return nil, err
+	}
+	var out []store.Evaluation
+	for _, e := range t.entries {
+		out = append(out, *e.eval)
+	}
+	return out, nil
+}
