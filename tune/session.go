@@ -37,15 +37,28 @@ type session struct {
 }
 
 func newSession(ctx context.Context, o Options) (*session, error) {
+	s, run, err := prepare(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if s.run, err = s.Store.Begin(*run); err != nil {
+		return nil, err
+	}
+	s.Log.Info("tuning", "family", run.Family, "problem", s.result.Problem.String(), "gpu", run.GPU, "space", s.result.Removed.String(), "compiler", s.result.Toolchain)
+	return s, nil
+}
+
+// prepare makes a session that records nothing yet, and the run under which it would.
+func prepare(ctx context.Context, o Options) (*session, *store.Run, error) {
 	o.fill()
 	s := &session{Options: o, failed: map[store.Outcome]int{}, roofs: roofline.DeviceRoofs(o.GPU), args: Arguments(o.Problem.Args()), inputs: family.Integers(o.Problem.Args())}
 	formula, err := roofline.Assess(s.roofs, FormulaWork(o.Problem.Work()))
 	if err != nil {
-		return nil, fmt.Errorf("%s on %s (%s): %w: %w", o.Family.Name, o.GPU.Name, o.GPU.ID, ErrNoRate, err)
+		return nil, nil, fmt.Errorf("%s on %s (%s): %w: %w", o.Family.Name, o.GPU.Name, o.GPU.ID, ErrNoRate, err)
 	}
 	s.leastUS = formula.LeastUS()
 	if s.space, err = o.Problem.Space(o.GPU); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	counts := s.space.Count()
 	settings := o.Problem.Settings()
@@ -54,19 +67,19 @@ func newSession(ctx context.Context, o Options) (*session, error) {
 		Space: Space{Total: counts.Total, Valid: counts.Valid}, Removed: counts,
 	}
 	if counts.Valid == 0 {
-		return nil, fmt.Errorf("%s on %s: %w: %s", o.Family.Name, o.GPU.Name, ErrNothing, counts)
+		return nil, nil, fmt.Errorf("%s on %s: %w: %s", o.Family.Name, o.GPU.Name, ErrNothing, counts)
 	}
 	if c, err := o.Problem.Default(o.GPU); err == nil {
 		s.fallback = c
 	}
 	if s.builder, err = o.Toolchain.builderFor(ctx, o.GPU, o.Cache, o.Log); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	s.result.Toolchain = s.builder.describe()
 	s.result.Notes = append(s.result.Notes, s.builder.notes...)
 	problem, err := json.Marshal(settings)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	types := ""
 	for _, x := range settings {
@@ -74,16 +87,11 @@ func newSession(ctx context.Context, o Options) (*session, error) {
 			types = x.Value
 		}
 	}
-	s.run, err = o.Store.Begin(store.Run{
+	return s, &store.Run{
 		Command: o.Command, Family: o.Family.Name, Problem: problem, GPU: o.GPU.ID, Types: types,
 		Policy: "predicted", Kgen: o.Version, Compiler: s.builder.identity(), CostModel: model.Version,
 		Budget: o.Configs, Seed: o.Seed,
-	})
-	if err != nil {
-		return nil, err
-	}
-	o.Log.Info("tuning", "family", o.Family.Name, "problem", settings.String(), "gpu", o.GPU.ID, "space", counts.String(), "compiler", s.result.Toolchain)
-	return s, nil
+	}, nil
 }
 
 // program is a configuration lowered, and planned for the problem's sizes.

@@ -34,6 +34,8 @@ type tuneFlags struct {
 	space    string
 	strategy string
 	child    bool // serve a parent that tunes the space
+	dryRun   bool
+	explain  string // a configuration
 }
 
 // budget is how many configurations to try, or for how long.
@@ -122,6 +124,7 @@ included; nothing is read from the store or written to it.`,
 		example: `  kgen tune flashattn --gpu h100
   kgen tune gemm --gpu a100 --m 8192 --n 8192 --dtype f16 --budget 200
   kgen tune flashattn --gpu a100 --seq 16384 -o best --json
+  kgen tune gemm --gpu h100 --dry-run
   kgen tune --space scale.json --gpu h100 --budget 10m
   kgen tune --replay cache.json.gz --budget 100 --seed 1`,
 		flags: func(c *cobra.Command) {
@@ -134,6 +137,8 @@ included; nothing is read from the store or written to it.`,
 			c.Flags().StringVar(&f.replay, "replay", "", "search the published space in `FILE` instead of a family's")
 			c.Flags().StringVar(&f.space, "space", "", "tune the kernel that `FILE` describes instead of a family's")
 			c.Flags().StringVar(&f.strategy, "strategy", "", "how --space and --replay search: "+orList(search.Names())+" (default "+search.Default+")")
+			c.Flags().BoolVar(&f.dryRun, "dry-run", false, "say how large the space is and what each constraint takes, and try nothing")
+			c.Flags().StringVar(&f.explain, "explain", "", "say where one configuration's predicted time goes: `CONFIG` such as 'BM=128 BN=64 ...'")
 			c.Flags().BoolVar(&f.child, "child", false, "try configurations of --space for the process that started this one")
 			if err := c.Flags().MarkHidden("child"); err != nil {
 				panic(err)
@@ -159,11 +164,17 @@ func (a *app) tune(ctx context.Context, j *job, f *tuneFlags) error {
 	if f.strategy != "" {
 		return usagef("--strategy goes with --space or --replay")
 	}
+	if f.dryRun {
+		return a.dryRun(j)
+	}
 	if err := codegen.Supports(j.gpu); err != nil { // before every configuration finds that
 		return usage(err)
 	}
 	if err := j.launchable(); err != nil {
 		return err
+	}
+	if f.explain != "" {
+		return a.explainConfig(ctx, j, f)
 	}
 	if f.dir != "" {
 		if err := checkFolder("-o", f.dir, f.dir); err != nil {

@@ -18,6 +18,8 @@ func (a *app) replay(ctx context.Context, f *tuneFlags, gpu string) error {
 		return usagef("--budget %s: a replay takes no time: want a number of configurations", &f.budget)
 	case gpu != "":
 		return usagef("--gpu %s: a replay has the GPU on which its space was timed", gpu)
+	case f.dryRun || f.explain != "":
+		return usagef("--dry-run and --explain go with a family or --space, not with --replay")
 	case f.store != "" || f.dir != "":
 		return usagef("--replay neither reads nor writes files of its own: it takes no --store and no -o")
 	case f.strategy != "" && search.Describe(f.strategy) == "":

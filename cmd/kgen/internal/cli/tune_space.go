@@ -35,6 +35,9 @@ func (a *app) tuneSpace(ctx context.Context, f *tuneFlags, gpuName string) error
 	if f.strategy != "" && search.Describe(f.strategy) == "" {
 		return usagef("--strategy %q: want one of %s%s", f.strategy, orList(search.Names()), didYouMean(f.strategy, search.Names()))
 	}
+	if f.dryRun {
+		return a.printDryRun(b.Name, b.GPU, b.Space)
+	}
 	if err := b.Unrunnable; err != nil {
 		return usagef("--space %s: it cannot be run: %w", f.space, err)
 	}
@@ -54,6 +57,9 @@ func (a *app) tuneSpace(ctx context.Context, f *tuneFlags, gpuName string) error
 	}
 	if _, err := k.Program(firstPoint(b, first)); err != nil {
 		return usagef("--space %s: %w", f.space, err)
+	}
+	if f.explain != "" {
+		return a.explainPoint(ctx, f, b)
 	}
 	return a.exploreSpace(ctx, f, b, k, first)
 }

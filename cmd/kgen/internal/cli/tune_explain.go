@@ -1,0 +1,215 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/kernels/space"
+	"github.com/kgen-dev/kgen/roofline"
+	"github.com/kgen-dev/kgen/tune"
+	"github.com/kgen-dev/kgen/tune/spec"
+	"github.com/kgen-dev/kgen/tune/trial"
+)
+
+// dryRun says how large a family's space is.
+func (a *app) dryRun(j *job) error {
+	b, err := j.problem.Space(j.gpu)
+	if err != nil {
+		return err
+	}
+	return a.printDryRun(j.family.Name, j.gpu, b)
+}
+
+// dryReport is what --dry-run --json prints.
+type dryReport struct {
+	Kernel     string      `json:"kernel"`
+	GPU        string      `json:"gpu"`
+	Parameters []dryParam  `json:"parameters"`
+	Space      spaceSize   `json:"space"`
+	Rules      []dryRemove `json:"constraints"`
+}
+
+type dryParam struct {
+	Name   string   `json:"name"`
+	Values []string `json:"values"`
+	Doc    string   `json:"doc,omitempty"`
+}
+
+type dryRemove struct {
+	Name    string `json:"name"`
+	Expr    string `json:"expr"`
+	Removed int64  `json:"removed"`
+}
+
+func (a *app) printDryRun(name string, gpu *target.GPU, b *space.Bound) error {
+	counts := b.Count()
+	s := b.Space()
+	r := dryReport{Kernel: name, GPU: gpu.ID, Space: sizeOf(counts), Parameters: []dryParam{}, Rules: []dryRemove{}}
+	for i, p := range s.Params {
+		param := dryParam{Name: p.Name, Doc: p.Doc}
+		at := make([]int, len(s.Params))
+		for v := range p.Values {
+			at[i] = v
+			param.Values = append(param.Values, b.At(at).Text(i))
+		}
+		r.Parameters = append(r.Parameters, param)
+	}
+	for i, c := range s.Constraints {
+		r.Rules = append(r.Rules, dryRemove{c.Name, c.Expr, counts.Removed[i].Count})
+	}
+	if a.json {
+		return a.printJSON(r)
+	}
+	fmt.Fprintf(a.out, "%s on %s: %d of %d configurations are valid\n\n", visible(name), gpu.Name, counts.Valid, counts.Total)
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "PARAMETER\tVALUES\t\t")
+	for _, p := range r.Parameters {
+		fmt.Fprintf(w, "%s\t%s\t%s\t\n", p.Name, visible(someOf(p.Values)), visible(p.Doc))
+	}
+	fmt.Fprintln(w, "\t\t\t\nCONSTRAINT\tREMOVES\t\t")
+	for _, c := range r.Rules {
+		fmt.Fprintf(w, "%s\t%d\t%s\t\n", visible(c.Name), c.Removed, visible(c.Expr))
+	}
+	return w.Flush()
+}
+
+// someOf lists values, the middle of many left out.
+func someOf(values []string) string {
+	const most = 10
+	text := ""
+	for i, v := range values {
+		if len(values) > most && i >= most-2 && i < len(values)-1 {
+			if i == most-2 {
+				text += " ..."
+			}
+			continue
+		}
+		if i > 0 {
+			text += " "
+		}
+		text += v
+	}
+	return text
+}
+
+// explained is where a configuration's time goes.
+type explained struct {
+	Config      space.Config       `json:"config"`
+	TimeUS      float64            `json:"time_us"`
+	Provenance  bench.Provenance   `json:"provenance"`
+	Binding     string             `json:"binding"` // the largest term
+	Terms       map[string]float64 `json:"terms"`   // microseconds, which add up to the time
+	Limits      map[string]float64 `json:"limits"`  // the least time of each unit for the work
+	Registers   int                `json:"registers"`
+	SharedBytes int                `json:"shared_bytes"`
+	SpillBytes  int                `json:"spill_bytes"`
+	CTAsPerSM   int                `json:"ctas_per_sm"`
+}
+
+// explainConfig explains a family's configuration.
+func (a *app) explainConfig(ctx context.Context, j *job, f *tuneFlags) error {
+	b, err := j.problem.Space(j.gpu)
+	if err != nil {
+		return err
+	}
+	c, err := b.Space().Parse(f.explain)
+	if err != nil {
+		return usagef("--explain: %w", err)
+	}
+	if err := b.Check(c); err != nil {
+		return usagef("--explain: %w", err)
+	}
+	best, err := tune.Explain(ctx, tune.Options{
+		Family: j.family, Problem: j.problem, GPU: j.gpu, Toolchain: tune.FindToolchain(), Cache: a.openCache(), Seed: f.seed, Log: a.log,
+	}, c)
+	if err != nil {
+		return err
+	}
+	e := explained{
+		Config: c, TimeUS: best.TimeUS, Provenance: best.Provenance, Terms: best.Terms, Limits: map[string]float64{},
+		Registers: best.Registers, SharedBytes: best.SharedBytes, SpillBytes: best.SpillBytes, CTAsPerSM: best.CTAsPerSM,
+	}
+	for u, us := range best.Limits {
+		e.Limits[string(u)] = us
+	}
+	return a.printExplained(&e)
+}
+
+// explainPoint explains a configuration of a described space.
+func (a *app) explainPoint(ctx context.Context, f *tuneFlags, b *spec.Bound) error {
+	c, err := b.Space.Space().Parse(f.explain)
+	if err != nil {
+		return usagef("--explain: %w", err)
+	}
+	if err := b.Space.Check(c); err != nil {
+		return usagef("--explain: %w", err)
+	}
+	point, _ := b.Space.Index(c) // Parse and Check took it
+	if f.device.value != "vm" {
+		return usagef("--explain: a time of the cost model: it takes no --device %s", f.device.value)
+	}
+	command, err := f.childCommand(b.GPU.ID)
+	if err != nil {
+		return err
+	}
+	pool := &trial.Pool{Command: command, Workers: 1, Log: a.log}
+	defer pool.Close()
+	built, err := pool.Compile(ctx, point)
+	if err != nil {
+		return err
+	}
+	if built.Outcome != "" {
+		return fmt.Errorf("configuration %q: %s: %s", c, built.Outcome, built.Error)
+	}
+	ran, err := pool.Run(ctx, point, 1)
+	if err != nil {
+		return err
+	}
+	if !ran.Outcome.Timed() {
+		return wrong(fmt.Errorf("configuration %q: %s: %s", c, ran.Outcome, ran.Error))
+	}
+	return a.printExplained(&explained{
+		Config: c, TimeUS: ran.TimeUS, Provenance: ran.Provenance, Terms: ran.Terms, Limits: ran.Limits,
+		Registers: built.Registers, SharedBytes: built.SharedBytes, SpillBytes: built.SpillBytes, CTAsPerSM: built.CTAsPerSM,
+	})
+}
+
+// printExplained prints the terms, the largest first.
+func (a *app) printExplained(e *explained) error {
+	names := slices.SortedFunc(maps.Keys(e.Terms), func(x, y string) int {
+		return cmp.Or(cmp.Compare(e.Terms[y], e.Terms[x]), cmp.Compare(x, y))
+	})
+	if len(names) > 0 {
+		e.Binding = names[0]
+	}
+	if a.json {
+		return a.printJSON(e)
+	}
+	fmt.Fprintf(a.out, "%s\n%.4g us %s\n\n", e.Config, e.TimeUS, e.Provenance)
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "TERM\tUS\tSHARE\t")
+	for _, name := range names {
+		mark := ""
+		if name == e.Binding {
+			mark = "binds"
+		}
+		fmt.Fprintf(w, "%s\t%.4g\t%.1f %%\t%s\n", name, e.Terms[name], 100*e.Terms[name]/e.TimeUS, mark)
+	}
+	fmt.Fprintln(w, "\t\t\t\nUNIT\tLEAST US\t\t")
+	for _, u := range roofline.Units() {
+		if us, ok := e.Limits[string(u)]; ok {
+			fmt.Fprintf(w, "%s\t%.4g\t\t\n", u, us)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, "\n%d registers a thread, %d bytes of shared memory, %d of spills; %d blocks an SM\n", e.Registers, e.SharedBytes, e.SpillBytes, e.CTAsPerSM)
+	return nil
+}

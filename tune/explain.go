@@ -1,0 +1,31 @@
+package tune
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kgen-dev/kgen/kernels/space"
+)
+
+// Explain compiles one configuration and predicts its time, and records nothing: the
+// terms of the result's time say where it goes. A configuration that comes to nothing is
+// an error, which says why.
+func Explain(ctx context.Context, o Options, c space.Config) (*Best, error) {
+	s, _, err := prepare(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	p, src, err := s.print(c)
+	if err != nil {
+		return nil, err
+	}
+	e, err := s.fresh(ctx, c, p, src)
+	if err != nil {
+		return nil, err
+	}
+	if !e.Outcome.Timed() {
+		return nil, fmt.Errorf("configuration %q: %s: %s", c, e.Outcome, e.Error)
+	}
+	b := s.best(&finding{config: c, eval: e})
+	return &b, nil
+}
