@@ -39,6 +39,7 @@ func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.tuneCommand(),
 		a.dbCommand(),
+		a.tableCommand(),
 		a.emitCommand(),
 		a.compileCommand(),
 		a.checkCommand(),
