@@ -182,6 +182,49 @@ func TestErrors(t *testing.T) {
 	require.ErrorIs(t, err, stop)
 }
 
+// Batches are the same whatever a strategy is and however they are evaluated, none of
+// their points is tried twice, and all of the budget is used.
+func TestBatches(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := drawDomain(t)
+		name := rapid.SampledFrom(search.Names()).Draw(t, "strategy")
+		o := search.Options{Seed: rapid.Uint64().Draw(t, "seed"), Budget: rapid.IntRange(1, 40).Draw(t, "budget")}
+		batch := rapid.IntRange(1, 9).Draw(t, "batch")
+		evaluate := landscape(o.Seed)
+		var runs [2][]search.Step
+		for i := range runs {
+			s, err := search.New(name, d, o)
+			require.NoError(t, err)
+			runs[i], err = search.RunBatches(context.Background(), d, s, o, batch, func(points []search.Point) ([]search.Result, error) {
+				require.LessOrEqual(t, len(points), batch)
+				out := make([]search.Result, len(points))
+				for k := range points { // in any order
+					at := k
+					if i == 1 {
+						at = len(points) - 1 - k
+					}
+					out[at], _ = evaluate(points[at])
+				}
+				return out, nil
+			})
+			require.NoError(t, err)
+		}
+		require.Equal(t, runs[0], runs[1])
+		seen := map[int]bool{}
+		for _, step := range runs[0] {
+			at, ok := d.Index(step.Point)
+			require.True(t, ok)
+			require.False(t, seen[at])
+			seen[at] = true
+		}
+		size := 0
+		for p, ok := d.Next(nil); ok; p, ok = d.Next(p) {
+			size++
+		}
+		require.Len(t, seen, min(size, o.Budget))
+	})
+}
+
 // endless proposes nothing for as long as it is let.
 type endless struct{ let chan struct{} }
 

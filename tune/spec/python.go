@@ -18,7 +18,21 @@ type python struct {
 	sizes  space.Env
 	tokens []token
 	at     int
+	depth  int
 }
+
+// maxDepth bounds how deep expressions stand within each other.
+const maxDepth = 200
+
+// deeper is called where an expression holds another one; leave when it is read.
+func (p *python) deeper() error {
+	if p.depth++; p.depth > maxDepth {
+		return fmt.Errorf("column %d: more than %d expressions within each other", p.peek().column, maxDepth)
+	}
+	return nil
+}
+
+func (p *python) leave() { p.depth-- }
 
 // value is a translated expression: a condition, a word, or a quotient.
 type value struct {
@@ -61,19 +75,28 @@ func (p *python) number(text string) (string, error) {
 }
 
 func (p *python) parse(text string) (value, error) {
-	p.at = 0
+	p.at, p.depth = 0, 0
 	var err error
 	if p.tokens, err = scan(text); err != nil {
-		return value{}, fmt.Errorf("%q: %w", text, err)
+		return value{}, fmt.Errorf("%q: %w", clip(text), err)
 	}
 	v, err := p.ternary()
 	if err == nil && p.peek().text != "" {
 		err = p.unexpected()
 	}
 	if err != nil {
-		return value{}, fmt.Errorf("%q: %w", text, err)
+		return value{}, fmt.Errorf("%q: %w", clip(text), err)
 	}
 	return v, nil
+}
+
+// clip keeps the beginning of a long text.
+func clip(text string) string {
+	const most = 200
+	if len(text) <= most {
+		return text
+	}
+	return text[:most] + "..."
 }
 
 func (p *python) peek() token { return p.tokens[p.at] }
@@ -111,6 +134,10 @@ func (p *python) unexpected() error {
 }
 
 func (p *python) ternary() (value, error) {
+	defer p.leave()
+	if err := p.deeper(); err != nil {
+		return value{}, err
+	}
 	v, err := p.or()
 	if err != nil {
 		return v, err
@@ -161,6 +188,10 @@ func (p *python) logic(word, op string, operand func() (value, error)) (value, e
 func (p *python) not() (value, error) {
 	if _, ok := p.accept("not"); !ok {
 		return p.comparison()
+	}
+	defer p.leave()
+	if err := p.deeper(); err != nil {
+		return value{}, err
 	}
 	v, err := p.not()
 	if err != nil {
@@ -333,6 +364,10 @@ func (p *python) unary() (value, error) {
 	op, ok := p.accept("-", "+")
 	if !ok {
 		return p.power()
+	}
+	defer p.leave()
+	if err := p.deeper(); err != nil {
+		return value{}, err
 	}
 	v, err := p.unary()
 	switch {
