@@ -2,10 +2,14 @@ package tune
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/kgen-dev/kgen/kernels/space"
 )
+
+// ErrDropped says that a configuration comes to no time.
+var ErrDropped = errors.New("dropped")
 
 // Explain compiles one configuration and predicts its time, and records nothing: the
 // terms of the result's time say where it goes. A configuration that comes to nothing is
@@ -24,7 +28,7 @@ func Explain(ctx context.Context, o Options, c space.Config) (*Best, error) {
 		return nil, err
 	}
 	if !e.Outcome.Timed() {
-		return nil, fmt.Errorf("configuration %q: %s: %s", c, e.Outcome, e.Error)
+		return nil, fmt.Errorf("configuration %q: %w: %s: %s", c, ErrDropped, e.Outcome, e.Error)
 	}
 	b := s.best(&finding{config: c, eval: e})
 	return &b, nil

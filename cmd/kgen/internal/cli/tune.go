@@ -36,6 +36,7 @@ type tuneFlags struct {
 	child    bool // serve a parent that tunes the space
 	dryRun   bool
 	explain  string // a configuration
+	shapes   string // a file of them
 }
 
 // budget is how many configurations to try, or for how long.
@@ -125,6 +126,7 @@ included; nothing is read from the store or written to it.`,
   kgen tune gemm --gpu a100 --m 8192 --n 8192 --dtype f16 --budget 200
   kgen tune flashattn --gpu a100 --seq 16384 -o best --json
   kgen tune gemm --gpu h100 --dry-run
+  kgen tune gemm --gpu h100 --shapes shapes.json --effort quick
   kgen tune --space scale.json --gpu h100 --budget 10m
   kgen tune --replay cache.json.gz --budget 100 --seed 1`,
 		flags: func(c *cobra.Command) {
@@ -135,6 +137,7 @@ included; nothing is read from the store or written to it.`,
 			c.Flags().StringVarP(&f.dir, "output", "o", "", "`DIR` for the best kernel and the roofline (default beside the store)")
 			c.Flags().StringVar(&f.store, "store", "", "`FILE` of the store (default in the state folder)")
 			c.Flags().StringVar(&f.replay, "replay", "", "search the published space in `FILE` instead of a family's")
+			c.Flags().StringVar(&f.shapes, "shapes", "", "tune the family for every shape in `FILE`, a JSON list of flags, and fit a rule that chooses by sizes")
 			c.Flags().StringVar(&f.space, "space", "", "tune the kernel that `FILE` describes instead of a family's")
 			c.Flags().StringVar(&f.strategy, "strategy", "", "how --space and --replay search: "+orList(search.Names())+" (default "+search.Default+")")
 			c.Flags().BoolVar(&f.dryRun, "dry-run", false, "say how large the space is and what each constraint takes, and try nothing")
@@ -175,6 +178,9 @@ func (a *app) tune(ctx context.Context, j *job, f *tuneFlags) error {
 	}
 	if f.explain != "" {
 		return a.explainConfig(ctx, j, f)
+	}
+	if f.shapes != "" {
+		return a.tuneShapes(ctx, j, f)
 	}
 	if f.dir != "" {
 		if err := checkFolder("-o", f.dir, f.dir); err != nil {

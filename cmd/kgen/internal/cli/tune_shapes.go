@@ -1,0 +1,246 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/kgen-dev/kgen/codegen"
+	"github.com/kgen-dev/kgen/kernels/family"
+	"github.com/kgen-dev/kgen/kernels/space"
+	"github.com/kgen-dev/kgen/tune"
+	"github.com/kgen-dev/kgen/tune/dispatch"
+	"github.com/kgen-dev/kgen/tune/store"
+	"github.com/kgen-dev/kgen/tune/table"
+)
+
+// Limits of a file of shapes, and how many of each shape's best are candidates for all.
+const (
+	mostShapeBytes = 1 << 20
+	mostShapes     = 256
+	candidatesEach = 3
+)
+
+// shapesReport is what kgen tune --shapes --json prints.
+type shapesReport struct {
+	Kernel      string         `json:"kernel"`
+	GPU         string         `json:"gpu"`
+	Shapes      []shapeReport  `json:"shapes"`
+	Rule        *dispatch.Rule `json:"rule"`
+	WorstRegret float64        `json:"worst_regret"` // of the rule's configuration over the best candidate's, less 1
+	Provenance  string         `json:"provenance"`   // of the times
+}
+
+type shapeReport struct {
+	Problem family.Settings `json:"problem"`
+	Best    space.Config    `json:"best"`
+	BestUS  float64         `json:"best_us"`
+	Chosen  string          `json:"chosen"` // by the rule
+	Regret  float64         `json:"regret"`
+}
+
+// readShapes reads a JSON list of objects, each the flags of a problem.
+func readShapes(file string) ([]map[string]string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, usagef("--shapes %s: %w", file, reason(err))
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, mostShapeBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	var raw []map[string]json.RawMessage
+	if err := json.Unmarshal(text, &raw); err != nil || len(raw) == 0 || len(raw) > mostShapes || len(text) > mostShapeBytes {
+		return nil, usagef("--shapes %s: want a JSON list of 1 to %d objects with a problem's flags, such as [{\"m\": 4096, \"n\": 512}]", file, mostShapes)
+	}
+	var out []map[string]string
+	for _, r := range raw {
+		shape := map[string]string{}
+		for name, v := range r {
+			text := string(v)
+			var word string
+			if json.Unmarshal(v, &word) == nil {
+				text = word
+			}
+			shape[name] = text
+		}
+		out = append(out, shape)
+	}
+	return out, nil
+}
+
+// shapeJobs are the problems of a file's shapes; flags that a shape lacks are the command
+// line's.
+func shapeJobs(j *job, file string) ([]*job, error) {
+	shapes, err := readShapes(file)
+	if err != nil {
+		return nil, err
+	}
+	var out []*job
+	for i, shape := range shapes {
+		given := maps.Clone(j.given)
+		if given == nil {
+			given = map[string]string{}
+		}
+		maps.Copy(given, shape)
+		for name := range shape {
+			if !slices.ContainsFunc(j.family.Flags, func(f family.Flag) bool { return f.Name == name }) {
+				return nil, usagef("--shapes %s: shape %d: %s has no flag %q", file, i+1, j.family.Name, name)
+			}
+		}
+		p, err := j.family.Problem(given, j.gpu)
+		if err != nil {
+			return nil, usagef("--shapes %s: shape %d: %w", file, i+1, err)
+		}
+		_, options := table.Split(j.family, p.Settings())
+		if i > 0 {
+			if _, first := table.Split(j.family, out[0].problem.Settings()); !maps.Equal(first, options) {
+				return nil, usagef("--shapes %s: shape %d differs from the first in more than sizes: want one list for each kind", file, i+1)
+			}
+		}
+		out = append(out, &job{family: j.family, gpu: j.gpu, problem: p, given: given})
+	}
+	return out, nil
+}
+
+// tuneShapes tunes every shape, then times the best of each on all, and fits a rule.
+func (a *app) tuneShapes(ctx context.Context, j *job, f *tuneFlags) error {
+	if f.device.value != "vm" {
+		return usagef("--shapes: its times are predicted: it takes no --device %s", f.device.value)
+	}
+	jobs, err := shapeJobs(j, f.shapes)
+	if err != nil {
+		return err
+	}
+	s, err := a.openStore(f.store)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	r := &shapesReport{Kernel: j.family.Name, GPU: j.gpu.ID}
+	var configs []space.Config
+	for i, shape := range jobs {
+		a.log.Info("shape", "number", i+1, "of", len(jobs), "problem", shape.problem.Settings().String())
+		best, err := a.tuneShape(ctx, shape, f, s)
+		if err != nil {
+			return fmt.Errorf("shape %d (%s): %w", i+1, shape.problem.Settings(), err)
+		}
+		for _, b := range best[:min(candidatesEach, len(best))] {
+			if !slices.ContainsFunc(configs, b.Config.Equal) {
+				configs = append(configs, b.Config)
+			}
+		}
+		r.Shapes = append(r.Shapes, shapeReport{Problem: shape.problem.Settings()})
+		r.Provenance = best[0].Provenance.String()
+	}
+	if err := a.fitRule(ctx, r, jobs, configs, f); err != nil {
+		return err
+	}
+	return a.printShapes(r)
+}
+
+// tuneShape is the best of one shape.
+func (a *app) tuneShape(ctx context.Context, j *job, f *tuneFlags, s *store.Store) ([]tune.Best, error) {
+	dir, err := artifactDir("", s, j)
+	if err != nil {
+		return nil, err
+	}
+	if f.dir != "" {
+		dir = filepath.Join(f.dir, filepath.Base(dir))
+	}
+	p := a.newProgress()
+	o := a.shapeOptions(j, f)
+	o.Store, o.Dir, o.Progress, o.Log = s, dir, p.tuning, p.log
+	r, err := tune.Run(ctx, o)
+	p.done()
+	if err != nil {
+		return nil, err
+	}
+	if len(r.Best) == 0 {
+		return nil, errors.New("every configuration that was checked is wrong")
+	}
+	return r.Best, nil
+}
+
+func (a *app) shapeOptions(j *job, f *tuneFlags) tune.Options {
+	return tune.Options{
+		Family: j.family, Problem: j.problem, GPU: j.gpu, Toolchain: tune.FindToolchain(), Cache: a.openCache(),
+		Seed: f.seed, Configs: f.most(), Time: f.budget.time,
+		Command: "kgen tune --shapes", Version: readBuildInfo().Version, Build: buildDigest(),
+	}
+}
+
+// fitRule predicts every candidate on every shape and fits the rule.
+func (a *app) fitRule(ctx context.Context, r *shapesReport, jobs []*job, configs []space.Config, f *tuneFlags) error {
+	var texts []string
+	for _, c := range configs {
+		texts = append(texts, c.String())
+	}
+	var shapes []dispatch.Shape
+	for _, j := range jobs {
+		b, err := j.problem.Space(j.gpu)
+		if err != nil {
+			return err
+		}
+		sizes, _ := table.Split(j.family, j.problem.Settings())
+		s := dispatch.Shape{Sizes: map[string]float64{}}
+		for name, n := range sizes {
+			s.Sizes[name] = float64(n)
+		}
+		for _, c := range configs {
+			us := math.Inf(1)
+			if b.Check(c) == nil {
+				best, err := tune.Explain(ctx, a.shapeOptions(j, f), c)
+				switch {
+				case err == nil:
+					us = best.TimeUS
+				case ctx.Err() != nil:
+					return context.Cause(ctx)
+				case !errors.Is(err, tune.ErrDropped) && !errors.Is(err, codegen.ErrArguments):
+					return err
+				}
+			}
+			s.US = append(s.US, us)
+		}
+		shapes = append(shapes, s)
+	}
+	var err error
+	if r.Rule, r.WorstRegret, err = dispatch.Fit(shapes, texts); err != nil {
+		return err
+	}
+	for i, s := range shapes {
+		at := 0
+		for c, us := range s.US {
+			if us < s.US[at] {
+				at = c
+			}
+		}
+		chosen := r.Rule.Choose(s.Sizes)
+		r.Shapes[i].Best, r.Shapes[i].BestUS, r.Shapes[i].Chosen = configs[at], s.US[at], chosen
+		r.Shapes[i].Regret = s.US[slices.Index(texts, chosen)]/s.US[at] - 1
+	}
+	return nil
+}
+
+func (a *app) printShapes(r *shapesReport) error {
+	if a.json {
+		return a.printJSON(r)
+	}
+	fmt.Fprintf(a.out, "%s on %s, %d shapes\n\n", r.Kernel, r.GPU, len(r.Shapes))
+	for _, s := range r.Shapes {
+		fmt.Fprintf(a.out, "%s\n    best    %.4g us %s: %s\n", s.Problem, s.BestUS, r.Provenance, s.Best)
+		if s.Regret > 0 {
+			fmt.Fprintf(a.out, "    chosen  %.1f %% slower: %s\n", 100*s.Regret, s.Chosen)
+		}
+	}
+	fmt.Fprintf(a.out, "\nrule, at worst %.1f %% slower than the best of each shape (%s):\n%s", 100*r.WorstRegret, r.Provenance, r.Rule)
+	return nil
+}

@@ -1,0 +1,68 @@
+package dispatch_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	_ "github.com/kgen-dev/kgen/internal/fixedseed" // of rapid
+	"github.com/kgen-dev/kgen/tune/dispatch"
+)
+
+// The regret that is stated is the rule's, no configuration alone loses less, and none
+// that cannot run is chosen.
+func TestFit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		configs := []string{"a", "b", "c", "d"}[:rapid.IntRange(1, 4).Draw(t, "configs")]
+		shapes := make([]dispatch.Shape, rapid.IntRange(1, 12).Draw(t, "shapes"))
+		for i := range shapes {
+			s := dispatch.Shape{Sizes: map[string]float64{
+				"m": float64(rapid.IntRange(1, 5000).Draw(t, "m")), "n": float64(rapid.SampledFrom([]int{64, 128, 4096}).Draw(t, "n")),
+			}}
+			for c := range configs {
+				us := rapid.Float64Range(1, 100).Draw(t, "us")
+				if c > 0 && rapid.IntRange(0, 5).Draw(t, "runs") == 0 {
+					us = math.Inf(1)
+				}
+				s.US = append(s.US, us)
+			}
+			shapes[i] = s
+		}
+		r, regret, err := dispatch.Fit(shapes, configs)
+		require.NoError(t, err)
+		loss := func(choose func(dispatch.Shape) string) float64 {
+			worst := 0.0
+			for _, s := range shapes {
+				best, chosen := math.Inf(1), math.Inf(1)
+				for c, us := range s.US {
+					best = min(best, us)
+					if configs[c] == choose(s) {
+						chosen = us
+					}
+				}
+				worst = max(worst, chosen/best-1)
+			}
+			return worst
+		}
+		require.InDelta(t, regret, loss(func(s dispatch.Shape) string { return r.Choose(s.Sizes) }), 1e-12)
+		require.False(t, math.IsInf(regret, 0))
+		for _, c := range configs {
+			require.LessOrEqual(t, regret, loss(func(dispatch.Shape) string { return c })+1e-12)
+		}
+	})
+}
+
+func TestFitFindsTheThreshold(t *testing.T) {
+	var shapes []dispatch.Shape
+	for _, m := range []float64{16, 64, 256, 1024, 4096} {
+		shapes = append(shapes, dispatch.Shape{Sizes: map[string]float64{"m": m}, US: []float64{10 + m, 100 + m/4}})
+	}
+	r, regret, err := dispatch.Fit(shapes, []string{"small", "large"})
+	require.NoError(t, err)
+	require.Zero(t, regret)
+	require.Equal(t, "if m <= 128\n    small\nelse\n    large\n", r.String())
+	_, _, err = dispatch.Fit([]dispatch.Shape{{US: []float64{math.Inf(1)}}}, []string{"a"})
+	require.ErrorContains(t, err, "shape 1 has no time")
+}
