@@ -1,0 +1,137 @@
+package trial_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/bench/vm"
+	"github.com/kgen-dev/kgen/codegen/nvrtc/nvrtctest"
+	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/tune/spec"
+	"github.com/kgen-dev/kgen/tune/store"
+	"github.com/kgen-dev/kgen/tune/trial"
+)
+
+// source computes 2*in+1, unless what asks it for something else.
+const source = `
+extern "C" __global__ void scale(const float *in, float *out, int n) {
+	static_assert(what != 1, "refused");
+	int at = blockIdx.x * block + threadIdx.x;
+	if (what == 3) at += 100000;
+	if (at < n - (what == 4) || what == 3) out[at] = 2 * in[at % n] + (what == 2 ? 3 : 1);
+}
+extern "C" __global__ void plain(const float *in, float *out, int n) {
+	for (int at = threadIdx.x; at < n; at += blockDim.x) out[at] = 2 * in[at] + 1;
+}`
+
+const description = `{
+  "source": "scale.cu", "kernel": "scale", "sizes": {"n": 1000},
+  "parameters": [{"name": "block", "values": [64, 128]}, {"name": "what", "values": [0, 1, 2, 3, 4]}],
+  "grid": "ceildiv(n, block)", "block": "block",
+  "arguments": ["f32[{n}]:random", "f32[{n}]:none", "i32={n}"],
+  "reference": {"kernel": "plain", "grid": 1, "block": 128, "defines": {"block": 128, "what": 0}}
+}`
+
+// clocked is the virtual machine as a device that measures: every launch takes as long.
+type clocked struct{ *vm.Device }
+
+func (clocked) Provenance() bench.Provenance { return bench.Measured }
+
+func (c clocked) Launch(ctx context.Context, m *bench.Module, kernel string, l bench.Launch) (*bench.Report, error) {
+	r, err := c.Device.Launch(ctx, m, kernel, l)
+	if err == nil && len(r.Faults) > 0 {
+		err = &bench.KernelError{Message: r.Faults[0].Message}
+	}
+	if r != nil {
+		r.Time = 7 * time.Microsecond
+	}
+	return r, err
+}
+
+func kernel(t *testing.T, measures bool) *trial.Kernel {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "scale.cu"), []byte(source), 0o666))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "scale.json"), []byte(description), 0o666))
+	s, err := spec.Read(filepath.Join(dir, "scale.json"))
+	require.NoError(t, err)
+	g, err := target.Lookup("a100")
+	require.NoError(t, err)
+	b, err := s.Bind(g)
+	require.NoError(t, err)
+	device, err := vm.New(vm.Options{GPU: g})
+	require.NoError(t, err)
+	t.Cleanup(func() { device.Close() })
+	k := &trial.Kernel{Spec: b, Compiler: nvrtctest.Compiler(t), Device: device, Called: func(symbol, name string) bool { return symbol == name }}
+	if measures {
+		k.Device = clocked{device}
+	}
+	return k
+}
+
+// On a device that counts and on one that measures, each way to fail is told apart, and
+// what is not written is wrong.
+func TestOutcomes(t *testing.T) {
+	for name, measures := range map[string]bool{"counted": false, "measured": true} {
+		t.Run(name, func(t *testing.T) {
+			k := kernel(t, measures)
+			for what, want := range []store.Outcome{store.Correct, store.Compile, store.Correctness, store.Runtime, store.Correctness} {
+				point := []int{1, what}
+				b, err := k.Compile(t.Context(), point)
+				require.NoError(t, err)
+				if want == store.Compile {
+					require.Equal(t, want, b.Outcome)
+					require.Contains(t, b.Error, "refused")
+					continue
+				}
+				require.Empty(t, b.Outcome, b.Error)
+				require.Greater(t, b.Registers, 0)
+				require.Greater(t, b.CTAsPerSM, 0)
+				r, err := k.Run(t.Context(), point, 3)
+				require.NoError(t, err)
+				require.Equal(t, want, r.Outcome, "%d: %s", what, r.Error)
+				if want != store.Correct {
+					continue
+				}
+				require.True(t, r.Verified)
+				if measures {
+					require.Equal(t, []float64{7, 7, 7}, r.Samples)
+					require.Equal(t, bench.Measured, r.Provenance)
+				} else {
+					require.Greater(t, r.TimeUS, 0.0)
+					require.Equal(t, bench.Predicted, r.Provenance)
+				}
+			}
+		})
+	}
+}
+
+// The digest of what is compiled follows the source and what it includes, not the folder.
+func TestProgramFollowsItsFiles(t *testing.T) {
+	a, b := kernel(t, false), kernel(t, false)
+	first, err := a.Program([]int{0, 0})
+	require.NoError(t, err)
+	same, err := b.Program([]int{0, 0})
+	require.NoError(t, err)
+	require.Equal(t, first, same)
+	other, err := a.Program([]int{1, 0})
+	require.NoError(t, err)
+	require.NotEqual(t, first, other)
+	file := b.Spec.Path("scale.cu")
+	require.NoError(t, os.WriteFile(b.Spec.Path("extra.h"), []byte("// 1"), 0o666))
+	require.NoError(t, os.WriteFile(file, []byte("#include \"extra.h\"\n"+source), 0o666))
+	included := func(text string) string {
+		require.NoError(t, os.WriteFile(b.Spec.Path("extra.h"), []byte(text), 0o666))
+		fresh := &trial.Kernel{Spec: b.Spec}
+		p, err := fresh.Program([]int{0, 0})
+		require.NoError(t, err)
+		return p
+	}
+	require.NotEqual(t, included("// 1"), included("// 2"))
+}
