@@ -13,6 +13,7 @@ import (
 	"github.com/kgen-dev/kgen/roofline"
 	"github.com/kgen-dev/kgen/roofline/measured"
 	"github.com/kgen-dev/kgen/roofline/plot"
+	"github.com/kgen-dev/kgen/tune/explore"
 )
 
 // finish makes the result and writes the artifacts.
@@ -22,6 +23,7 @@ func (s *session) finish(ctx context.Context, found, top []finding) (*Result, er
 	for i := range top {
 		r.Best = append(r.Best, s.best(&top[i]))
 	}
+	r.Importance = importance(found)
 	r.Compiled = s.progress.Compiled
 	r.Failures = s.failures()
 	for _, f := range r.Failures {
@@ -46,6 +48,18 @@ func (s *session) finish(ctx context.Context, found, top []finding) (*Result, er
 	}
 	right := slices.DeleteFunc(found, func(f finding) bool { return f.outcome != "" })
 	return r, s.artifacts(ctx, right, top)
+}
+
+// importance is that of each parameter among the configurations with a time. Measured
+// and predicted times are not compared.
+func importance(found []finding) []explore.Importance {
+	var times []explore.Timed
+	for i := range found {
+		if e := &found[i].eval; e.Outcome.Timed() && e.Provenance == bench.Predicted {
+			times = append(times, explore.Timed{Config: found[i].config, US: e.TimeUS})
+		}
+	}
+	return explore.Importances(times)
 }
 
 // chosen is the configuration whose files are written: the fastest that was verified,

@@ -7,6 +7,7 @@ import (
 	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/kernels/space"
 	"github.com/kgen-dev/kgen/roofline"
+	"github.com/kgen-dev/kgen/tune/explore"
 	"github.com/kgen-dev/kgen/tune/store"
 )
 
@@ -23,6 +24,10 @@ type Result struct {
 	// Wrong are the configurations that a check found wrong, which are left out of Best
 	// and of the artifacts.
 	Wrong []Wrong `json:"wrong,omitempty"`
+
+	// Importance is how much each parameter matters among the configurations with a time;
+	// null for fewer than eight.
+	Importance []explore.Importance `json:"importance"`
 
 	// LibraryUS is what the fastest library in the measured tables takes for exactly
 	// this problem, in microseconds; null where the tables lack it.

@@ -287,7 +287,7 @@ func TestResultAsJSON(t *testing.T) {
 	require.NoError(t, err)
 	var m map[string]any
 	require.NoError(t, json.Unmarshal(b, &m))
-	require.ElementsMatch(t, []string{"kernel", "gpu", "problem", "space", "compiled", "failed", "best", "library_us", "library", "artifacts"}, keys(m))
+	require.ElementsMatch(t, []string{"kernel", "gpu", "problem", "space", "compiled", "failed", "best", "importance", "library_us", "library", "artifacts"}, keys(m))
 	require.ElementsMatch(t, []string{"total", "valid"}, keys(m["space"]))
 	require.ElementsMatch(t, []string{"cuda", "ptx", "cubin", "roofline", "store"}, keys(m["artifacts"]))
 	best := m["best"].([]any)[0]

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/kgen-dev/kgen/kernels/space"
 )
 
 // Importance is how much of the differences between times one parameter explains alone.
@@ -12,29 +14,42 @@ type Importance struct {
 	Share     float64 `json:"share"` // of the variance of the times' logarithms, 0 to 1
 }
 
+// Timed is a configuration with its time, microseconds.
+type Timed struct {
+	Config space.Config
+	US     float64
+}
+
+// Times are the trials that came to a time.
+func Times(trials []Trial) []Timed {
+	var out []Timed
+	for _, t := range trials {
+		if e := &t.Evaluation; e.Outcome.Timed() {
+			out = append(out, Timed{t.Config, e.TimeUS})
+		}
+	}
+	return out
+}
+
 // Importances ranks parameters by the variance between the mean logarithms of the times
 // under each of their values, over the whole variance, corrected for what as many values
 // explain by chance. What is tried is no fair sample, so it says what mattered among
 // those, and parameters that only matter together show less. Nil for fewer than eight
 // times.
-func Importances(trials []Trial) []Importance {
+func Importances(times []Timed) []Importance {
 	const fewest = 8
 	var logs []float64
-	var kept []Trial
-	for _, t := range trials {
-		if e := &t.Evaluation; e.Outcome.Timed() {
-			logs = append(logs, math.Log(e.TimeUS))
-			kept = append(kept, t)
-		}
+	for _, t := range times {
+		logs = append(logs, math.Log(t.US))
 	}
 	if len(logs) < fewest {
 		return nil
 	}
 	var out []Importance
-	for d := range kept[0].Config.Len() {
-		name, _ := kept[0].Config.At(d)
+	for d := range times[0].Config.Len() {
+		name, _ := times[0].Config.At(d)
 		groups := map[int][]float64{}
-		for i, t := range kept {
+		for i, t := range times {
 			_, v := t.Config.At(d)
 			groups[v] = append(groups[v], logs[i])
 		}

@@ -41,6 +41,7 @@ func (a *app) printResult(j *job, r *tune.Result) error {
 	}
 	fmt.Fprintln(a.out)
 	a.printSASS(r.Best)
+	a.printImportance(r.Importance)
 	a.printLibrary(r.Library)
 	for _, n := range r.Notes {
 		fmt.Fprintf(a.out, "note      %s\n", n)

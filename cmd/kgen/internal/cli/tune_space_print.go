@@ -97,7 +97,7 @@ func (a *app) spaceReport(f *tuneFlags, b *spec.Bound, r *explore.Result) *space
 	out := &spaceReport{
 		Kernel: b.Name, GPU: b.GPU.ID, Space: sizeOf(b.Space.Count()), Strategy: f.strategy, Seed: f.seed,
 		Evaluations: len(r.Tried), Fresh: r.Fresh, Failures: map[store.Outcome]int{}, Seconds: r.Seconds,
-		Importance: explore.Importances(r.Tried),
+		Importance: explore.Importances(explore.Times(r.Tried)),
 	}
 	if out.Strategy == "" {
 		out.Strategy = search.Default
@@ -147,13 +147,7 @@ func (a *app) printSpace(b *spec.Bound, r *spaceReport) error {
 	if err := a.printSpaceBest(r.Best); err != nil {
 		return err
 	}
-	if len(r.Importance) > 0 {
-		var parts []string
-		for _, i := range r.Importance {
-			parts = append(parts, fmt.Sprintf("%s %.2f", i.Parameter, i.Share))
-		}
-		fmt.Fprintf(a.out, "matters   %s (share of the variance that each explains alone)\n", strings.Join(parts, ", "))
-	}
+	a.printImportance(r.Importance)
 	var parts []string
 	for _, phase := range slices.Sorted(maps.Keys(r.Seconds)) {
 		parts = append(parts, fmt.Sprintf("%s %.1f", phase, r.Seconds[phase]))
@@ -163,6 +157,18 @@ func (a *app) printSpace(b *spec.Bound, r *spaceReport) error {
 	}
 	fmt.Fprintf(a.out, "plot      %s\nstore     %s\n", r.Artifacts.Plot, r.Artifacts.Store)
 	return nil
+}
+
+// printImportance says how much each parameter matters, if that is known.
+func (a *app) printImportance(all []explore.Importance) {
+	if len(all) == 0 {
+		return
+	}
+	var parts []string
+	for _, i := range all {
+		parts = append(parts, fmt.Sprintf("%s %.2f", i.Parameter, i.Share))
+	}
+	fmt.Fprintf(a.out, "matters   %s (share of the variance that each explains alone)\n", strings.Join(parts, ", "))
 }
 
 func knownText(r *spaceReport) string {
