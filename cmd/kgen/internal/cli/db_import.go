@@ -32,8 +32,8 @@ is left out, so that a file may be imported again.`,
 	return c
 }
 
-// importReport is what kgen db import --json prints.
-type importReport struct {
+// dbImportReport is what kgen db import --json prints.
+type dbImportReport struct {
 	File        string  `json:"file"`
 	Runs        []int64 `json:"runs"` // that were added
 	Evaluations int     `json:"evaluations"`
@@ -46,7 +46,7 @@ func (a *app) importRuns(ctx context.Context, f *dbFlags, file string) error {
 		return err
 	}
 	return a.withStore(f, func(s *store.Store) error {
-		report := importReport{File: file, Runs: []int64{}}
+		report := dbImportReport{File: file, Runs: []int64{}}
 		for _, r := range runs {
 			id, added, err := s.Import(r.Run, r.Evaluations)
 			if err != nil {

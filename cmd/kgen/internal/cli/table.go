@@ -67,8 +67,8 @@ func (a *app) tableMake() *cobra.Command {
 	return c
 }
 
-// readTable reads a table that a user names.
-func readTable(file string) (*table.Table, error) {
+// readConfigTable reads a table that a user names.
+func readConfigTable(file string) (*table.Table, error) {
 	t, err := table.ReadFile(file)
 	if errors.Is(err, table.ErrFormat) {
 		return nil, usagef("%s: %w", file, err)
@@ -81,7 +81,7 @@ func (a *app) tableCheck() *cobra.Command {
 		Use: "check FILE", Short: "Check that a table's configurations are still valid, and show its age", Args: positional("FILE"),
 		Example: "  kgen table check table.json",
 		RunE: func(_ *cobra.Command, args []string) error {
-			t, err := readTable(args[0])
+			t, err := readConfigTable(args[0])
 			if err != nil {
 				return err
 			}
@@ -135,7 +135,7 @@ func (a *app) tableLookup() *cobra.Command {
 			if file == "" {
 				return usagef("--table is missing: want a file that kgen table make wrote")
 			}
-			t, err := readTable(file)
+			t, err := readConfigTable(file)
 			if err != nil {
 				return err
 			}
