@@ -12,7 +12,7 @@ func didYouMean(name string, names []string) string {
 	if found := near(name, names); len(found) > 0 {
 		return " (did you mean " + strings.Join(found, " or ") + "?)"
 	}
-	if len(names) > 0 && len(names) <= 16 {
+	if len(names) > 0 && len(names) <= 24 {
 		return ": want one of " + strings.Join(names, ", ")
 	}
 	return ""
