@@ -140,8 +140,12 @@ func TestRandomClusters(t *testing.T) {
 			pick := func(words ...string) string { return words[r.IntN(len(words))] }
 			size := func(most int) string { return fmt.Sprint(8 * (1 + r.IntN(most/8))) }
 			blocks := 2 << r.IntN(2)
+			dtype, layout := pick("bf16", "f16", "tf32", "e4m3", "e5m2"), pick("nn", "nt", "tn", "tt")
+			if dtype != "bf16" && dtype != "f16" {
+				layout = pick("nt", "tt") // B along K
+			}
 			flags := map[string]string{
-				"m": size(640), "n": size(400), "k": size(300), "dtype": pick("bf16", "f16"), "layout": pick("nn", "nt", "tn", "tt"),
+				"m": size(640), "n": size(400), "k": fmt.Sprint(16 * (1 + r.IntN(19))), "dtype": dtype, "layout": layout,
 				"act": pick("none", "relu", "gelu"), "bias": pick("true", "false"), "out": pick("same", "f32"), "residual": pick("true", "false"),
 			}
 			warps := pick("4", "8")
