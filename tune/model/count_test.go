@@ -45,6 +45,32 @@ func TestCountsAreWhatExecutes(t *testing.T) {
 	}
 }
 
+// TestTensorStoresAreWhatExecutes does the same with products that tensor maps load and
+// store, past the matrices' ends too.
+func TestTensorStoresAreWhatExecutes(t *testing.T) {
+	for i, test := range []struct {
+		flags    map[string]string
+		settings []string
+	}{
+		{map[string]string{"m": "130", "n": "136", "k": "96"}, []string{"BM=64", "BN=112", "BK=64", "warps=4", "stages=2", "group=1", "cluster=1"}},
+		{map[string]string{"m": "200", "n": "72", "k": "64", "out": "f32"}, []string{"BM=128", "BN=64", "BK=32", "warps=4", "stages=2", "group=1", "cluster=1"}},
+	} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			gpu := lookup(t, "h100")
+			p := problem(t, "gemm", gpu, test.flags)
+			b, err := p.Space(gpu)
+			require.NoError(t, err)
+			c, err := p.Default(gpu)
+			require.NoError(t, err)
+			c, err = b.Space().Override(c, test.settings)
+			require.NoError(t, err)
+			compiled, plan := compile(t, p, c, gpu)
+			require.Equal(t, executed(t, p, compiled, plan, gpu), walked(t, compiled, plan, nil))
+		})
+	}
+}
+
 // samples is how many random samples a test takes.
 func samples(short uint64) uint64 {
 	if n, err := strconv.ParseUint(os.Getenv("KGEN_SAMPLES"), 10, 32); err == nil {
@@ -93,7 +119,7 @@ func planArguments(p family.Problem) []codegen.Argument {
 type tally struct {
 	Mma                                                   map[string]int64
 	MUFU, Barriers                                        int64
-	Loads, Stores, Copies                                 Access
+	Loads, Stores, Copies, Writes                         Access
 	SharedLoads, SharedStores, SharedMatrix, SharedCopies int64
 }
 
@@ -114,7 +140,7 @@ func walked(t testing.TB, c *codegen.Compiled, plan *codegen.Plan, in Inputs) ta
 	require.Zero(t, sum.Unknown)
 	out := tally{
 		Mma: map[string]int64{}, MUFU: sum.MUFU, Barriers: sum.Barriers,
-		Loads: sum.Loads, Stores: sum.Stores, Copies: sum.Copies,
+		Loads: sum.Loads, Stores: sum.Stores, Copies: sum.Copies, Writes: sum.Writes,
 		SharedLoads: sum.SharedLoads, SharedStores: sum.SharedStores, SharedMatrix: sum.SharedMatrix, SharedCopies: sum.SharedCopies,
 	}
 	for m, n := range sum.Mma {
@@ -125,7 +151,7 @@ func walked(t testing.TB, c *codegen.Compiled, plan *codegen.Plan, in Inputs) ta
 	for f := range sum.Wgmma {
 		for eighth, n := range sum.Wgmma[f] {
 			if n > 0 {
-				out.Mma[fmt.Sprintf("m%dn%dk%d", simt.WgmmaM, eighth*simt.WgmmaN, simt.Wgmma(f).Info().K)] += n
+				out.Mma[fmt.Sprintf("m%dn%dk%d", simt.WgmmaM, eighth*simt.WgmmaN, simt.Wgmma(f).Info().K)] += n * warpSize / simt.WgmmaThreads
 			}
 		}
 	}
@@ -172,7 +198,7 @@ func executed(t testing.TB, p family.Problem, c *codegen.Compiled, plan *codegen
 		for _, x := range []struct {
 			to   *Access
 			from bench.AccessCount
-		}{{&out.Loads, n.Global.Loads}, {&out.Stores, n.Global.Stores}, {&out.Copies, n.Global.Copies}} {
+		}{{&out.Loads, n.Global.Loads}, {&out.Stores, n.Global.Stores}, {&out.Copies, n.Global.Copies}, {&out.Writes, n.Global.Writes}} {
 			x.to.add(Access{x.from.Requests, x.from.Bytes, x.from.Sectors}, 1)
 		}
 		out.SharedLoads += n.Shared.Loads.Wavefronts

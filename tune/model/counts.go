@@ -31,6 +31,7 @@ type Counts struct {
 	Barriers int64                                                 // waited at, by warps
 
 	Loads, Stores, Copies Access             // of global memory
+	Writes                Access             // of the same, by tensor maps
 	Read                  [maxPointers]int64 // bytes of the sectors read, by pointer parameter
 
 	SharedLoads, SharedStores, SharedMatrix, SharedCopies int64 // wavefronts
@@ -47,7 +48,7 @@ func (c *Counts) Wavefronts() int64 {
 
 // L2Bytes returns the bytes that cross between the SMs and L2.
 func (c *Counts) L2Bytes() int64 {
-	return bench.SectorBytes * (c.Loads.Sectors + c.Stores.Sectors + c.Copies.Sectors)
+	return bench.SectorBytes * (c.Loads.Sectors + c.Copies.Sectors + c.Stores.Sectors + c.Writes.Sectors)
 }
 
 // add adds n times d.
@@ -65,6 +66,7 @@ func (c *Counts) add(d *Counts, n int64) {
 	c.Loads.add(d.Loads, n)
 	c.Stores.add(d.Stores, n)
 	c.Copies.add(d.Copies, n)
+	c.Writes.add(d.Writes, n)
 	for i := range c.Read {
 		c.Read[i] += n * d.Read[i]
 	}

@@ -90,7 +90,7 @@ func newLaunch(g *target.GPU, k *simt.Kernel, s *codegen.PlanStep, in Inputs) (*
 	}
 	w.clock = newTimeline(g, k)
 	w.run()
-	l.traffic, l.cycles, l.written = w.counts, w.clock.cycles(), float64(bench.SectorBytes*w.counts.Stores.Sectors)
+	l.traffic, l.cycles, l.written = w.counts, w.clock.cycles(), float64(bench.SectorBytes*(w.counts.Stores.Sectors+w.counts.Writes.Sectors))
 	if l.ends = w.clock.ends(); l.kernel.roles && l.ends > 0 { // copies that another role waits for
 		l.ends += memoryLatency
 		l.cycles += memoryLatency

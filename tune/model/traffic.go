@@ -224,17 +224,12 @@ func (w *walk) tensorLoad(in *simt.Instr) {
 // tensorStore counts a copy to global memory by a tensor map: of its box, the rows that
 // lie in the tensor.
 func (w *walk) tensorStore(in *simt.Instr) {
-	w.boxes(in, in.Args[2:], &w.counts.Stores, func(from, to int64) {
+	w.boxes(in, in.Args[2:], &w.counts.Writes, func(from, to int64) {
 		for s := from / bench.SectorBytes; s <= (to-1)/bench.SectorBytes; s++ {
-			w.counts.Stores.Sectors++
+			w.counts.Writes.Sectors++
 			w.writes.touch(s)
 		}
 	})
-	for warp := range w.active {
-		if w.guarded(in, warp, w.guard(in)) != 0 {
-			w.counts.SharedLoads += in.Imm / (banks * bankBytes)
-		}
-	}
 }
 
 // pointer is the number of the pointer that a copy by a tensor map counts at.
