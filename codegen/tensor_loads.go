@@ -84,12 +84,13 @@ func tensorLoads(s *stager, m *machine) map[*ir.Op]*layout.Shared {
 	warps := max(s.k.Hints.Warps, 1)
 	s.keepProducts(found, m, warps)
 	for _, o := range dotsIn(s.k.Body, nil) {
-		if _, ok := m.wgmmaTile(o, warps); !ok {
+		t, ok := m.wgmmaTile(o, warps)
+		if !ok {
 			continue
 		}
 		for i, v := range o.Args[:2] {
 			err := refused[loadOf(v)]
-			if load := loadOf(v); i == 1 && load != nil && err == nil && found[load] == nil {
+			if load := loadOf(v); i == 1 && load != nil && err == nil && found[load] == nil && !t.form.Info().Trans {
 				err = fmt.Errorf("lies along N: wgmma of %s wants it along K", v.Type.Elem)
 			}
 			if err != nil {

@@ -218,7 +218,10 @@ func TestDefaultsDoNotSpill(t *testing.T) {
 		family string
 		flags  map[string]string
 	}
-	all := []problem{{"gemm", nil}, {"flashattn", nil}}
+	all := []problem{
+		{"gemm", nil}, {"gemm", map[string]string{"dtype": "e4m3", "layout": "nt"}}, {"gemm", map[string]string{"dtype": "tf32", "layout": "nt"}},
+		{"flashattn", nil},
+	}
 	if os.Getenv("KGEN_FULL") != "" {
 		all = append(all, problem{"gemm", map[string]string{"layout": "tt", "bias": "true", "act": "gelu", "residual": "true", "out": "f32"}})
 		for dim := 16; dim <= 256; dim += 16 {
@@ -296,16 +299,17 @@ func TestNotesOnGeneralCopies(t *testing.T) {
 	f, err := kernels.Family("gemm")
 	require.NoError(t, err)
 	for _, test := range []struct {
-		n        string
+		n, dtype string
 		portable bool
 		arch     string
 		notes    []string
 	}{
-		{"4096", false, "sm_90a", nil},
-		{"4099", false, "sm_90", []string{"b is not copied by a tensor map: a pointer to a multiple of 2 bytes: want one of 16"}},
-		{"4096", true, "sm_90", nil},
+		{"4096", "bf16", false, "sm_90a", nil},
+		{"4099", "bf16", false, "sm_90", []string{"b is not copied by a tensor map: a pointer to a multiple of 2 bytes: want one of 16"}},
+		{"4096", "bf16", true, "sm_90", nil},
+		{"4096", "e4m3", false, "sm_90", []string{"b is not copied by a tensor map: lies along N: wgmma of e4m3 wants it along K"}},
 	} {
-		p, err := f.Problem(map[string]string{"n": test.n}, gpu)
+		p, err := f.Problem(map[string]string{"n": test.n, "dtype": test.dtype}, gpu)
 		require.NoError(t, err)
 		config, err := p.Default(gpu)
 		require.NoError(t, err)

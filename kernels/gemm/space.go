@@ -30,7 +30,7 @@ func (p *Problem) space() *space.Space {
 			{Name: "stages", Values: []int{2, 3, 4, 5}, Also: []int{1}, Doc: "K steps in flight"},
 			{Name: "group", Values: []int{1, 8}, Also: []int{4, 16}, Doc: "tile rows walked together, so that tiles in flight share columns of B"},
 			{Name: "split", Values: []int{1, 2, 4, 8}, Doc: "parts that K is cut into, added up by a second launch"},
-			{Name: "cluster", Values: []int{1, 2}, Also: []int{4}, Doc: "tile rows that run together and copy their columns of B once, each a part"},
+			{Name: "cluster", Values: []int{1, 2, 4}, Doc: "tile rows that run together and copy their columns of B once, each a part"},
 			{Name: "portable", Values: []int{0, 1}, Doc: "1: without the instructions that only the GPU's own architecture has"},
 		},
 		Constraints: []space.Constraint{

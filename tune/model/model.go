@@ -21,7 +21,7 @@ import (
 
 // Version changes whenever a prediction may: predictions of other versions are not
 // compared with this one's.
-const Version = "6"
+const Version = "7"
 
 // The model's constants. They were set once against kernel times that NVIDIA measured
 // (FlashAttention-2's forward pass on A100 and H100, matrix products on both), and are
@@ -189,7 +189,8 @@ func (l *launch) predict(g *target.GPU, r Resources, work *roofline.Work) (Step,
 		return s, err
 	}
 	resident := s.Occupancy.CTAs
-	slots := int64(g.SMs) * int64(resident)
+	sms := placed(g.SMs, resident, max(1, l.kernel.Cluster))
+	slots := int64(sms) * int64(resident)
 	s.Waves = float64(l.Grid) / float64(slots)
 	hbm := l.hbmBytes(slots, usableL2*g.L2MiB*(1<<20))
 
@@ -220,7 +221,7 @@ func (l *launch) predict(g *target.GPU, r Resources, work *roofline.Work) (Step,
 		}
 		return ends + units[class].together(float64(n)/sustained, alone-ends, l.kernel.overlap())
 	}
-	s.US = schedule(g.SMs, resident, blocks, memo(us, len(l.classes), resident))
+	s.US = schedule(sms, resident, blocks, memo(us, len(l.classes), resident))
 	if scale > 1 {
 		s.US *= scale
 	}
