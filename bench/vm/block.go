@@ -154,7 +154,7 @@ func (b *block) run() outcome {
 			}
 			b.idle = 0
 			barren, stuck := b.l.barren(b), b.stuck()
-			if (barren >= maxBarren || barren > 0 && stuck) && b.release() {
+			if (barren >= maxBarren || barren > 0 && stuck) && (b.release() || b.landLate()) {
 				b.barren = 0
 				continue
 			}
@@ -237,7 +237,7 @@ func (r *raceState) settle() {
 const maxIdle = 4
 
 // maxBarren is how often in a row a block may have had them for nothing before
-// its lanes that wait for those that poll go on without them.
+// its lanes that wait for those that poll go on without them, or a copy lands.
 const maxBarren = 3
 
 // release lets lanes that wait for mates go on alone; false if none waits.

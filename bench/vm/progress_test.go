@@ -123,3 +123,41 @@ func TestBarriersOfParts(t *testing.T) {
 		require.Equal(t, bench.BarrierDivergence, rep.Faults[0].Class, rep.Faults[0].Message)
 	})
 }
+
+// TestPollingWithTheTime: a thread that polls an mbarrier looks at the time between
+// one test and the next, as libcu++ does before sm_90, so that no state of the block
+// comes again. What it waits for lands all the same.
+func TestPollingWithTheTime(t *testing.T) {
+	for name, copies := range map[string]string{
+		"cp.async": `mad.lo.u32 %c, %t, 16, %a; mad.wide.u32 %g, %t, 16, %in0; cp.async.cg.shared.global [%c], [%g], 16; cp.async.mbarrier.arrive.noinc.shared.b64 [%a+512];`,
+		"bulk": `setp.ne.u32 %p, %t, 0; @%p bra ARRIVE;
+mbarrier.expect_tx.shared.b64 [%a+512], 512; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%a], [%in0], 512, [%a+512];
+ARRIVE: mbarrier.arrive.shared.b64 _, [%a+512];`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := small{
+				target: "sm_90", decls: ".shared .align 128 .b8 sm[640];", block: 32,
+				regs: ".reg .b32 %a, %b, %c; .reg .b64 %g, %time; .reg .pred %p;",
+				body: `mov.u32 %a, sm; setp.eq.u32 %p, %t, 0; @%p mbarrier.init.shared.b64 [%a+512], 33; bar.sync 0;
+@%p mbarrier.arrive.shared.b64 _, [%a+512]; mov.u32 %b, 0;
+` + copies + `
+L: mbarrier.test_wait.parity.shared.b64 %p, [%a+512], 0; @%p bra DONE;
+mov.u64 %time, %globaltimer; add.u32 %b, %b, 1; nanosleep.u32 %b; bra L;
+DONE: mad.lo.u32 %c, %t, 16, %a; ld.shared.u32 %b, [%c]; mad.wide.u32 %g, %t, 4, %in1; st.global.u32 [%g], %b;`,
+			}
+			in := make([]byte, 512)
+			for i := range 32 {
+				in[16*i] = byte(i + 1)
+			}
+			for _, opt := range timings {
+				p.opt = opt
+				p.opt.MaxSteps = 1 << 16
+				out, rep := p.run(t, in, make([]byte, 128))
+				require.Empty(t, rep.Faults)
+				for i, v := range toWords(out[1]) {
+					require.EqualValues(t, i+1, v)
+				}
+			}
+		})
+	}
+}
