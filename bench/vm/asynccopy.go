@@ -1,6 +1,8 @@
 package vm
 
 import (
+	"slices"
+
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/ptx"
 )
@@ -16,6 +18,7 @@ type copyOp struct {
 // asyncCopies are a warp's cp.async operations that have not landed. Groups
 // complete in the order they were committed, each for its own lanes.
 type asyncCopies struct {
+	issued uint64 // how many instructions so far
 	open   []*inFlight
 	groups []copyGroup
 	free   []*inFlight
@@ -36,6 +39,7 @@ type inFlight struct {
 	read  lanes32 // bytes to read
 	moved bool    // the data are there already
 	warp  int
+	order uint64 // of its issue among the warp's
 	undef uint32 // lanes that read bytes never written
 	from  *ptx.Instruction
 
@@ -147,7 +151,8 @@ func asyncCopy(w *warp, in *inst) {
 	op := in.copy
 	a := &w.async
 	c := a.new()
-	c.in, c.fr, c.moved = in, w.fr, false
+	a.issued++
+	c.in, c.fr, c.moved, c.order = in, w.fr, false, a.issued
 	w.addresses(&op.dst, &c.dst)
 	w.addresses(&op.src, &c.src)
 	size := op.dst.size
@@ -392,7 +397,7 @@ func (w *warp) asyncArrive(in *inst, noinc bool) {
 		if !noinc {
 			m.pending++
 		}
-		c := &bulkCopy{op: &arrivalOp, in: in, fr: w.fr, from: w.source(in), w: w, lane: lane, mbar: off, arrival: true}
+		c := &bulkCopy{op: &arrivalOp, in: in, fr: w.fr, from: w.source(in), w: w, lane: lane, mbar: off, arrival: true, order: w.async.issued}
 		w.b.flight = append(w.b.flight, c)
 		if w.b.landsEarly() {
 			w.b.land(c)
@@ -403,9 +408,10 @@ func (w *warp) asyncArrive(in *inst, noinc bool) {
 // arrivalOp is what an arrival is as work in flight: something to wait for.
 var arrivalOp = bulkOp{told: true}
 
-// arrive lets a thread's copies land and counts the arrival that waited for
-// them. Who waits for the mbarrier knows what they wrote.
+// arrive lets the copies land that a thread issued before and counts the arrival
+// that waited for them. Who waits for the mbarrier knows what they wrote.
 func (b *block) arrive(c *bulkCopy) {
+	b.arriveBefore(c)
 	m := b.mbarriers[c.mbar]
 	if m == nil {
 		c.w.misuse(c.in, c.lane, c.mbar, "it is gone when copies complete that were to arrive at it")
@@ -414,11 +420,15 @@ func (b *block) arrive(c *bulkCopy) {
 	w := c.w
 	lanes := uint32(1) << c.lane
 	for _, x := range w.async.open {
-		w.landFor(x, lanes, m)
+		if x.order <= c.order {
+			w.landFor(x, lanes, m)
+		}
 	}
 	for _, g := range w.async.groups {
 		for _, x := range g.copies {
-			w.landFor(x, lanes, m)
+			if x.order <= c.order {
+				w.landFor(x, lanes, m)
+			}
 		}
 	}
 	if m.pending == 0 {
@@ -427,6 +437,16 @@ func (b *block) arrive(c *bulkCopy) {
 	}
 	m.pending--
 	b.settle(m)
+}
+
+// arriveBefore lets the thread's earlier arrivals count first: the copies that they
+// wait for have landed when this one's have.
+func (b *block) arriveBefore(c *bulkCopy) {
+	for _, x := range slices.Clone(b.flight) {
+		if x.arrival && x.w == c.w && x.lane == c.lane && x.order < c.order {
+			b.land(x)
+		}
+	}
 }
 
 // landFor completes a lane's copy for those who wait at an mbarrier.

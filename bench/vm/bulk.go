@@ -55,6 +55,7 @@ type bulkCopy struct {
 	landed  bool
 	nothing bool          // an answer that nothing was cancelled
 	arrival bool          // no copy: cp.async.mbarrier.arrive
+	order   uint64        // of an arrival: the last of the warp's copies before it
 	commit  *tensorCommit // no copy: tcgen05.commit
 }
 

@@ -272,3 +272,40 @@ ld.shared.v4.u32 {%b, %c, %n, %far}, [%a+16]; mov.u32 %r, %ctaid.x; mad.lo.u32 %
 		}
 	}
 }
+
+// TestArrivalsOfCopies: an arrival that waits for copies waits for those before it
+// alone, so that each of two stages tells of its own.
+func TestArrivalsOfCopies(t *testing.T) {
+	for _, noinc := range []string{"", ".noinc"} {
+		for _, first := range []int{0, 1} { // the stage that is waited for first
+			count := 32
+			if noinc == "" {
+				count = 1 // more arrivals come with the copies
+			}
+			p := small{
+				decls: ".shared .align 16 .b8 sm[1040];", block: 32, regs: ".reg .b32 %a, %b, %c, %d; .reg .b64 %g, %s<2>; .reg .pred %p, %q;",
+				body: fmt.Sprintf(`mov.u32 %%a, sm; setp.eq.u32 %%q, %%t, 0; @%%q mbarrier.init.shared.b64 [%%a+1024], %d; @%%q mbarrier.init.shared.b64 [%%a+1032], %d; bar.sync 0;
+mad.lo.u32 %%c, %%t, 16, %%a; mad.wide.u32 %%g, %%t, 16, %%in0;
+cp.async.cg.shared.global [%%c], [%%g], 16; cp.async.mbarrier.arrive%s.shared.b64 [%%a+1024];
+cp.async.ca.shared.global [%%c+512], [%%g+512], 8; cp.async.ca.shared.global [%%c+520], [%%g+520], 8; cp.async.mbarrier.arrive%s.shared.b64 [%%a+1032];
+/*arrive*/ xor.b32 %%c, %%t, 31; mad.lo.u32 %%c, %%c, 16, %%a; mad.wide.u32 %%g, %%t, 8, %%in1;
+W%d: mbarrier.test_wait.parity.shared.b64 %%p, [%%a+%d], 0; @!%%p bra W%d; ld.shared.u32 %%b, [%%c+%d]; st.global.u32 [%%g+%d], %%b;
+W%d: mbarrier.test_wait.parity.shared.b64 %%p, [%%a+%d], 0; @!%%p bra W%d; ld.shared.u32 %%b, [%%c+%d]; st.global.u32 [%%g+%d], %%b;`,
+					count, count, noinc, noinc, first, 1024+8*first, first, 512*first, 4*first, 1-first, 1032-8*first, 1-first, 512-512*first, 4-4*first),
+			}
+			if noinc == "" {
+				p.body = replace(p.body, "/*arrive*/", "bar.warp.sync -1; @%q mbarrier.arrive.shared.b64 %s0, [%a+1024]; @%q mbarrier.arrive.shared.b64 %s1, [%a+1032];")
+			}
+			in := make([]byte, 1024)
+			for i := range 64 {
+				in[16*i] = byte(i + 1)
+			}
+			p.everywhere(t, func(out [][]byte, rep *bench.Report) {
+				require.Empty(t, rep.Faults, "%s, %d", noinc, first)
+				for i, v := range toWords(out[1]) {
+					require.EqualValues(t, 32-i/2+32*(i%2), v)
+				}
+			}, in, make([]byte, 256))
+		}
+	}
+}
