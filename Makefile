@@ -1,9 +1,10 @@
 golangci := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZTIME ?= 10s
+MUTATIONTIME ?= 2h
 # The packages of this repository that match a word in their tests.
 testing   = $(shell git grep -l $(1) -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
-.PHONY: tuner-score build build-cuda test-cuda toolchain tune test verify-full cross bench lint fmt fuzz-short golden clean help
+.PHONY: mutation tuner-score build build-cuda test-cuda toolchain tune test verify-full cross bench lint fmt fuzz-short golden clean help
 
 build: ## build bin/kgen
 	go build -trimpath -o bin/kgen ./cmd/kgen
@@ -50,6 +51,9 @@ bench: ## run the benchmarks
 
 tuner-score: ## measure the search strategies on published spaces, into docs/tuner-score.md
 	go run ./tune/replay/tunerscore -out docs/tuner-score.md testdata/tuning/*.csv.gz
+
+mutation: ## change kernels in one place at a time and see what the virtual machine finds, into docs/mutation.md
+	KGEN_TOOLCHAIN="$${KGEN_TOOLCHAIN:-$(CURDIR)/.toolchain}" go run ./cmd/mutation -budget $(MUTATIONTIME) -out docs/mutation.md
 
 lint: ## run the linters
 	go run $(golangci) run ./...

@@ -47,6 +47,31 @@ func RunPlan(ctx context.Context, d Device, m *Module, p *codegen.Plan, memory [
 	return reports, nil
 }
 
+// PlanCase is the case of a plan's launches over memory: a buffer for each of the
+// program's arguments (empty for scalars), then one for each workspace buffer.
+func PlanCase(file string, text []byte, p *codegen.Plan, memory []CaseBuffer) *Case {
+	c := &Case{File: file, PTXFile: file, PTX: text, Buffers: memory}
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		if s.Grid == 0 {
+			continue
+		}
+		l := CaseLaunch{Kernel: s.Kernel, Grid: [3]uint32{uint32(s.Grid), 1, 1}, Block: [3]uint32{uint32(s.Threads), 1, 1}, SharedBytes: int64(s.SharedBytes)}
+		for _, a := range s.Args {
+			arg := CaseArg{Buffer: a.Memory}
+			switch {
+			case a.Map != nil:
+				arg.Map = tensorMap(a.Map, 0)
+			case a.Memory < 0:
+				arg.Bytes = binary.LittleEndian.AppendUint64(nil, a.Bits)[:a.Bytes]
+			}
+			l.Args = append(l.Args, arg)
+		}
+		c.Launches = append(c.Launches, l)
+	}
+	return c
+}
+
 func planArg(d Device, a codegen.PlanArg, memory []Buffer) (Arg, error) {
 	switch {
 	case a.Map != nil:

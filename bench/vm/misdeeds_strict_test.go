@@ -54,3 +54,47 @@ func TestStrictProxy(t *testing.T) {
 		})
 	}
 }
+
+// TestStrictTensor: between uses of tensor memory by different warps strict-proxy
+// wants a tcgen05.fence on both sides of what orders them.
+func TestStrictTensor(t *testing.T) {
+	const (
+		before = "tcgen05.fence::before_thread_sync; "
+		after  = " tcgen05.fence::after_thread_sync;"
+		told   = "@!%p bra W;\n" + "tcgen05.fence::after_thread_sync;"
+	)
+	strict, err := vm.ParseChecks("+strict-proxy")
+	require.NoError(t, err)
+	fenced := func(text string) string { return replace(text, "bar.sync 0;", before+"bar.sync 0;"+after) }
+	for _, c := range []struct {
+		name  string
+		edit  func(text string) string
+		right bool
+	}{
+		{"right", fenced, true},
+		{"none before", func(text string) string { return replace(fenced(text), before, "") }, false},
+		{"none after", func(text string) string {
+			return replace(replace(fenced(text), after, ""), told, replace(told, after[1:], ""))
+		}, false},
+		{"none after the product", func(text string) string { return replace(fenced(text), told, replace(told, after[1:], "")) }, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, opt := range timings {
+				p := tensorSample()
+				p.edit, p.opt = c.edit, opt
+				_, faults := p.run(t)
+				require.Empty(t, faults, "by default")
+				p.opt.Checks = strict
+				_, faults = p.run(t)
+				if c.right {
+					require.Empty(t, faults, "%+v", opt)
+					continue
+				}
+				require.NotEmpty(t, faults, "%+v", opt)
+				for _, f := range faults {
+					require.Equal(t, bench.MissingProxyFence, f.Class, "%+v: %s", opt, f.Message)
+				}
+			}
+		})
+	}
+}

@@ -19,8 +19,8 @@ func wgmmaMisdeed(name string, class bench.FaultClass, right, wrong string) misd
 	}}
 }
 
-// anotherProduct is the same product once more, without a fence.
-const anotherProduct = `wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%c0,%c1,%c2,%c3}, %da, %db, 1, 1, 1, 0, 0; wgmma.commit_group.sync.aligned;`
+// anotherProduct is the same product once more, without a fence and not committed.
+const anotherProduct = `wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%c0,%c1,%c2,%c3}, %da, %db, 1, 1, 1, 0, 0;`
 
 // registerProduct is the product with A in registers, twice over.
 const registerProduct = `mov.u32 %a, sm; mov.b32 %x, 0; mad.lo.u32 %b, %t, 16, %a; setp.lt.u32 %p, %t, 16; @%p st.shared.v4.u32 [%b], {%x,%x,%x,%x};
@@ -54,10 +54,11 @@ var wgmmaMisdeeds = []misdeed{
 	wgmmaMisdeed("an operand brought over while it is read", bench.AsyncCopyRace, "/*flight*/", "cp.async.ca.shared.global [%b], [%in0], 16; cp.async.wait_all;"),
 	wgmmaMisdeed("a product past the end of shared memory", bench.BadDescriptor, "add.u64 %db, %da, 128;", "add.u64 %db, %da, 144;"),
 	wgmmaMisdeed("a product by half of a warp", bench.DivergentCollective, "wgmma.mma_async.sync", "and.b32 %b, %t, 31; setp.lt.u32 %p, %b, 16; @%p wgmma.mma_async.sync"),
+	wgmmaMisdeed("accumulators of which only the first product was committed", bench.AsyncCopyRace, "wgmma.commit_group.sync.aligned;", "wgmma.commit_group.sync.aligned; "+anotherProduct).fixedBy("/*wrong*/", "wgmma.commit_group.sync.aligned; "),
 	wgmmaMisdeed("an accumulator written while it is added to", bench.AsyncCopyRace, "/*flight*/", "mov.f32 %c2, 0f3f800000;"),
 	wgmmaMisdeed("accumulators cleared after the fence", bench.AsyncCopyRace, "wgmma.fence.sync.aligned;", "wgmma.fence.sync.aligned; mov.f32 %c3, 0f00000000;"),
 	wgmmaMisdeed("no fence before the first product", bench.AsyncCopyRace, "wgmma.fence.sync.aligned;", ""),
-	wgmmaMisdeed("an accumulator changed between two products without a fence", bench.AsyncCopyRace, "wgmma.wait_group.sync.aligned 0;", "wgmma.wait_group.sync.aligned 0; add.f32 %c1, %c1, %c1; "+anotherProduct+" wgmma.wait_group.sync.aligned 0;").fixedBy("add.f32 %c1, %c1, %c1;", "add.f32 %c1, %c1, %c1; wgmma.fence.sync.aligned;"),
+	wgmmaMisdeed("an accumulator changed between two products without a fence", bench.AsyncCopyRace, "wgmma.wait_group.sync.aligned 0;", "wgmma.wait_group.sync.aligned 0; add.f32 %c1, %c1, %c1; "+anotherProduct+" wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;").fixedBy("add.f32 %c1, %c1, %c1;", "add.f32 %c1, %c1, %c1; wgmma.fence.sync.aligned;"),
 	wgmmaMisdeed("a descriptor that one lane has otherwise", bench.BadDescriptor, "mov.f32 %c0, 0f00000000;", "mov.f32 %c0, 0f00000000; setp.eq.u32 %p, %t, 17; @%p add.u64 %db, %db, 1;").fixedBy("%p, %t, 17", "%p, %t, 170"),
 	wgmmaMisdeed("a descriptor that one warp has otherwise", bench.BadDescriptor, "mov.f32 %c0, 0f00000000;", "mov.f32 %c0, 0f00000000; setp.ge.u32 %p, %t, 96; @%p sub.u64 %da, %da, 1;").fixedBy("%p, %t, 96", "%p, %t, 196"),
 	wgmmaMisdeed("scale-d that one warp has otherwise", bench.BadDescriptor, "%da, %db, 1, 1, 1, 0, 0;", "%da, %db, %p, 1, 1, 0, 0;").with("wgmma.fence", "setp.lt.u32 %p, %t, 32; wgmma.fence").fixedBy("%p, %t, 32; wgmma", "%p, %t, 320; wgmma"),

@@ -547,7 +547,11 @@ func (w *warp) wgmmaDefined(f *wgmmaFlight, bad *undefinedProduct, per int) {
 	}
 	op := f.in.wg
 	p := w.fr.prog
+	x := w.fragmentsOf(f.fr)
 	for i, s := range op.d {
+		if x != nil && x.sums[op.sums[i]] != nil && x.sums[op.sums[i]] != f {
+			continue // another that adds to it is in flight
+		}
 		u := p.unified(class32, s)
 		w.define(u, allLanes)
 		if !bad.any {
