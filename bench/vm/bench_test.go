@@ -131,10 +131,10 @@ func launcher(tb testing.TB, file string, opt vm.Options, k int) func() *bench.R
 }
 
 // BenchmarkTensor runs tensor-core kernels of another compiler on one core: without
-// checks, with all, and without but as tensor cores add.
+// checks, with the default ones, and without but as tensor cores add.
 func BenchmarkTensor(b *testing.B) {
 	for _, name := range []string{"matmul_f16_sm80", "matmul_f16_sm90", "matmul_f16_sm100"} {
-		for _, checks := range []string{"none", "all", "exact"} {
+		for _, checks := range []string{"none", "default", "exact"} {
 			b.Run(name+"/"+checks, func(b *testing.B) {
 				opt := vm.Options{Workers: 1}
 				list := checks
