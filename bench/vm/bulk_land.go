@@ -32,6 +32,7 @@ func (b *block) issue(c *bulkCopy) {
 		}
 	}
 	if !c.op.told {
+		b.undefinedSource(c)
 		s := c.w.bulkOf(c.lane)
 		s.open = append(s.open, c)
 		if c.op.reduce != nil {
@@ -293,6 +294,40 @@ func (b *block) readSource(c *bulkCopy) {
 			copy(c.data[int(r.shared)+i:], b.shared[at:at+uint64(n)])
 		})
 	}
+}
+
+// undefinedSource reports a store that writes bytes of shared memory to global memory
+// which are undefined: a defect once, whatever their number.
+func (b *block) undefinedSource(c *bulkCopy) {
+	if b.undef == nil {
+		return
+	}
+	reported := false
+	for i := range c.rows {
+		r := &c.rows[i]
+		c.written(r, func(from, n uint64) {
+			first := int(uint64(r.skip) + from)
+			b.spread(c, *r, func(at uint64, i, k int) {
+				low, high := max(i, first), min(i+k, first+int(n))
+				if reported || low >= high || !b.undef.any(at+uint64(low-i), high-low) {
+					return
+				}
+				reported = true
+				c.w.useUndefined(c.in, c.lane, b.originIn(c, at+uint64(low-i)), "by a bulk store to global memory")
+			})
+		})
+	}
+}
+
+// originIn is where the first undefined byte from an offset on came from.
+func (b *block) originIn(c *bulkCopy, off uint64) uint32 {
+	for b.undef.bytes[off] == 0 {
+		off++
+	}
+	if id, ok := b.undef.origins[off]; ok {
+		return id
+	}
+	return b.addOrigin(origin{class: bench.UninitialisedSharedRead, src: c.from, space: ptx.SpaceShared, addr: b.address(off), size: 1, warp: c.w.index, lane: c.lane})
 }
 
 // writeRows writes a store's data to global memory.

@@ -49,6 +49,9 @@ ld.shared.u32 %b, [%a+128]; mad.wide.u32 %ad, %t, 4, %in1; st.global.u32 [%ad], 
 cp.async.ca.shared.global [%a], [%ad], 4; cp.async.commit_group; cp.async.wait_group 0; /*here*/
 xor.b32 %b, %t, 1; mov.u32 %a, sm; mad.lo.u32 %a, %b, 4, %a; ld.shared.u32 %b, [%a]; mad.wide.u32 %ad, %t, 4, %in1; st.global.u32 [%ad], %b;`,
 		map[string]string{"/*here*/": "bar.warp.sync -1;"}),
+	bulkMisdeed("a bulk store of bytes that nobody wrote", bench.UninitialisedSharedRead, `mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; st.shared.u32 [%a], %t; fence.proxy.async; bar.sync 0;
+@!%q bra END; cp.async.bulk.global.shared::cta.bulk_group [%in0], [sm+16], 128; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; END:`,
+		map[string]string{"[sm+16], 128": "[sm+16], 112"}),
 	bulkMisdeed("a copy that was never committed", bench.AsyncCopyRace, `mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; mad.wide.u32 %ad, %t, 4, %in0;
 cp.async.ca.shared.global [%a], [%ad], 4; /*here*/ cp.async.wait_group 0; ld.shared.u32 %b, [%a]; mad.wide.u32 %ad, %t, 4, %in1; st.global.u32 [%ad], %b; cp.async.wait_all;`,
 		map[string]string{"/*here*/": "cp.async.commit_group;"}),

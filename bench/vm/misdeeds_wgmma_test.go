@@ -14,10 +14,15 @@ wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%c0
 func wgmmaMisdeed(name string, class bench.FaultClass, right, wrong string) misdeed {
 	wrong += " /*wrong*/"
 	return misdeed{name: name, class: class, fix: map[string]string{wrong: right}, p: small{
-		target: "sm_90a", decls: ".extern .shared .align 1024 .b8 sm[];", dynamic: 2304, block: 128,
+		target: "sm_90a", decls: ".extern .shared .align 1024 .b8 sm[];", dynamic: 4352, block: 128,
 		regs: ".reg .b32 %a, %b; .reg .b64 %da, %db; .reg .f32 %c<4>;", body: replace(oneProduct, right, wrong),
 	}}
 }
+
+// storeSums sends accumulators out of shared memory by a bulk store, from 2304 bytes
+// after its beginning on, where nothing else is.
+const storeSums = `mov.b32 %b, %c1; stmatrix.sync.aligned.m8n8.x1.shared.b16 [%a+2304], {%b}; fence.proxy.async; bar.sync 0;
+setp.eq.u32 %p, %t, 0; @%p cp.async.bulk.global.shared::cta.bulk_group [%in0], [sm+2304], 128; @%p cp.async.bulk.commit_group; @%p cp.async.bulk.wait_group 0; bar.sync 0;`
 
 // anotherProduct is the same product once more, without a fence and not committed.
 const anotherProduct = `wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%c0,%c1,%c2,%c3}, %da, %db, 1, 1, 1, 0, 0;`
@@ -49,10 +54,11 @@ var wgmmaMisdeeds = []misdeed{
 	wgmmaMisdeed("a product of what threads wrote without a proxy fence", bench.MissingProxyFence, "fence.proxy.async;", ""),
 	wgmmaMisdeed("a product of what threads wrote, with an ordinary fence", bench.MissingProxyFence, "fence.proxy.async;", "fence.sc.cta;"),
 	wgmmaMisdeed("accumulators read before the wait", bench.AsyncCopyRace, "wgmma.wait_group.sync.aligned 0;", "wgmma.wait_group.sync.aligned 1;"),
+	wgmmaMisdeed("accumulators that go out by a bulk store before the wait", bench.AsyncCopyRace, "/*flight*/ wgmma.wait_group.sync.aligned 0;", "mov.u32 %a, sm; mad.lo.u32 %a, %t, 16, %a; "+storeSums+" wgmma.wait_group.sync.aligned 0;").fixedBy("mov.u32 %a, sm; mad.lo.u32 %a, %t, 16, %a;", "wgmma.wait_group.sync.aligned 0; mov.u32 %a, sm; mad.lo.u32 %a, %t, 16, %a;"),
 	wgmmaMisdeed("accumulators of a group that was not committed", bench.AsyncCopyRace, "wgmma.commit_group.sync.aligned;", ""),
 	wgmmaMisdeed("an operand written while it is read", bench.AsyncCopyRace, "/*flight*/", "st.shared.u32 [%b], 1;"),
 	wgmmaMisdeed("an operand brought over while it is read", bench.AsyncCopyRace, "/*flight*/", "cp.async.ca.shared.global [%b], [%in0], 16; cp.async.wait_all;"),
-	wgmmaMisdeed("a product past the end of shared memory", bench.BadDescriptor, "add.u64 %db, %da, 128;", "add.u64 %db, %da, 144;"),
+	wgmmaMisdeed("a product past the end of shared memory", bench.BadDescriptor, "add.u64 %db, %da, 128;", "add.u64 %db, %da, 272;"),
 	wgmmaMisdeed("a product by half of a warp", bench.DivergentCollective, "wgmma.mma_async.sync", "and.b32 %b, %t, 31; setp.lt.u32 %p, %b, 16; @%p wgmma.mma_async.sync"),
 	wgmmaMisdeed("accumulators of which only the first product was committed", bench.AsyncCopyRace, "wgmma.commit_group.sync.aligned;", "wgmma.commit_group.sync.aligned; "+anotherProduct).fixedBy("/*wrong*/", "wgmma.commit_group.sync.aligned; "),
 	wgmmaMisdeed("an accumulator written while it is added to", bench.AsyncCopyRace, "/*flight*/", "mov.f32 %c2, 0f3f800000;"),
