@@ -40,6 +40,7 @@ type lowering struct {
 	cluster   cluster
 	late      bool // in a loop that releases its buffers an iteration later
 	flight    []underWay
+	turns     *turns // of the loop being lowered; nil: none are taken
 }
 
 // lower produces the thread program of a kernel.
@@ -98,6 +99,10 @@ func (l *lowering) op(o *ir.Op) {
 	case ir.OpSubview:
 		l.subview(o)
 	case ir.OpFor:
+		if o.Pingpong {
+			l.takeTurns(o, func() { l.loop(o) })
+			return
+		}
 		l.loop(o)
 	case ir.OpIf:
 		if onlyReleases(o) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kgen-dev/kgen/codegen/simt"
 	"github.com/kgen-dev/kgen/ir"
+	"github.com/kgen-dev/kgen/ir/layout"
 )
 
 // underWay is a product of warpgroups under way. Until it has landed nobody may look at
@@ -62,4 +63,45 @@ func (l *lowering) landBefore(o *ir.Op) {
 		return
 	}
 	l.landIf(func(p underWay) bool { return uses(o, map[*ir.Value]bool{p.o.Result(): true}) })
+}
+
+// turns is a loop in which two warpgroups take turns at multiplying: each issues the
+// products of an iteration between a wait at its own barrier and an arrival at the other's.
+type turns struct {
+	first, last *ir.Op // products of an iteration
+	own, other  *simt.Value
+}
+
+const (
+	warpgroup   = 4 // warps
+	turnBarrier = 2 // of the first warpgroup; that of the second follows
+)
+
+// takeTurns lowers such a loop. The second warpgroup lets the first one begin, which in
+// the end takes the turn that the second one gives away last.
+func (l *lowering) takeTurns(o *ir.Op, loop func()) {
+	b := l.b
+	dots := dotsIn(o.Regions[0], nil)
+	group := b.ShrU(l.tid(), b.Const32(layout.LaneBits+log2(warpgroup)))
+	t := &turns{first: dots[0], last: dots[len(dots)-1]}
+	t.own = b.Add(group, b.Const32(turnBarrier))
+	t.other = b.Sub(b.Const32(turnBarrier+1), group)
+	b.If(b.Cmp(simt.EQ, group, b.Const32(1)), func() []*simt.Value { b.BarArrive(t.other, 32*l.warps); return nil }, nil)
+	l.turns = t
+	loop()
+	l.turns = nil
+	b.If(b.Cmp(simt.EQ, group, b.Const32(0)), func() []*simt.Value { b.Bar(t.own, 32*l.warps); return nil }, nil)
+}
+
+// beforeProduct and afterProduct take and give the turn around an iteration's products.
+func (l *lowering) beforeProduct(o *ir.Op) {
+	if l.turns != nil && o == l.turns.first {
+		l.b.Bar(l.turns.own, 32*l.warps)
+	}
+}
+
+func (l *lowering) afterProduct(o *ir.Op) {
+	if l.turns != nil && o == l.turns.last {
+		l.b.BarArrive(l.turns.other, 32*l.warps)
+	}
 }

@@ -116,6 +116,7 @@ func (l *lowering) warpgroupDot(o *ir.Op) {
 	shape.TransB = y.trans
 	left, fragments := l.leftOperand(o, acc.l, step, &shape)
 
+	l.beforeProduct(o)
 	var regs []*simt.Value
 	if !fresh && !l.late {
 		regs = acc.regs
@@ -146,6 +147,7 @@ func (l *lowering) warpgroupDot(o *ir.Op) {
 		}
 	}
 	b.WgmmaCommit()
+	l.afterProduct(o)
 	l.pending.shared = true
 	l.set(o.Result(), &fragment{l: acc.l, elem: acc.elem, pack: acc.pack, regs: regs})
 	if !l.late {

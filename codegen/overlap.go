@@ -19,7 +19,9 @@ import (
 //
 //	first(0); rest(0); for i from 1 { first(i); last(i-1); rest(i) }; last(end)
 //
-// The hint overlap asks for it. Buffers are given back, and so products waited for, as
+// The hint overlap asks for it. At 2 two warpgroups take turns besides: each issues the
+// products of an iteration when the other has issued its own, so that the softmax of one
+// runs under the products of the other. Buffers are given back, and so products waited for, as
 // late as their results are needed.
 func overlap(k *ir.Kernel, m *machine) {
 	if k.Hints.Overlap == 0 {
@@ -212,6 +214,7 @@ func (s *shift) before(e *editor) *ir.Op {
 	}
 	from := e.binary(ir.OpAdd, lo, step)
 	inner := &ir.Op{Code: ir.OpFor, Pos: o.Pos, Args: []*ir.Value{from, hi, step}}
+	inner.Pingpong = e.k.Hints.Overlap > 1 && e.k.Hints.Warps == 2*warpgroup
 	s.await(e, from, hi, e.plus(o.Args[3+s.it], 1))
 	for i, v := range body.Yield().Args {
 		switch i {

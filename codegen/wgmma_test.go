@@ -43,9 +43,10 @@ var warpgroupSamples = []struct {
 	{"flashattn", map[string]string{"batch": "1", "heads": "2", "kv-heads": "2", "seq": "129", "seq-kv": "129", "head-dim": "128", "causal": "true"}, []string{"BM=128", "BN=128", "warps=8", "stages=2"}},
 	{"flashattn", map[string]string{"batch": "1", "heads": "1", "kv-heads": "1", "seq": "131", "seq-kv": "173", "head-dim": "256", "causal": "true"}, []string{"BM=128", "BN=80", "warps=8", "stages=2"}},
 	{"flashattn", map[string]string{"batch": "1", "heads": "2", "kv-heads": "1", "seq": "67", "seq-kv": "90", "head-dim": "192", "causal": "true", "dtype": "f16"}, []string{"BM=64", "BN=80", "warps=4", "stages=2"}},
-	{"flashattn", map[string]string{"batch": "1", "heads": "2", "kv-heads": "1", "seq": "130", "seq-kv": "290", "head-dim": "64", "causal": "true"}, []string{"BM=128", "BN=64", "warps=8", "stages=3", "overlap=1"}},
+	{"flashattn", map[string]string{"batch": "1", "heads": "2", "kv-heads": "1", "seq": "130", "seq-kv": "290", "head-dim": "64", "causal": "true"}, []string{"BM=128", "BN=64", "warps=8", "stages=3", "overlap=2"}},
+	{"flashattn", map[string]string{"batch": "1", "heads": "1", "kv-heads": "1", "seq": "100", "seq-kv": "350", "head-dim": "128", "causal": "true", "dtype": "f16"}, []string{"BM=128", "BN=96", "warps=8", "stages=2", "overlap=1"}},
 	{"flashattn", map[string]string{"batch": "1", "heads": "1", "kv-heads": "1", "seq": "190", "seq-kv": "70", "head-dim": "128", "causal": "true", "dtype": "f16"}, []string{"BM=64", "BN=48", "warps=4", "stages=2", "overlap=1"}},
-	{"flashattn", map[string]string{"batch": "1", "heads": "2", "kv-heads": "1", "seq": "140", "seq-kv": "260", "head-dim": "192", "head-dim-v": "128", "causal": "true"}, []string{"BM=128", "BN=112", "warps=8", "stages=2", "overlap=1"}},
+	{"flashattn", map[string]string{"batch": "1", "heads": "2", "kv-heads": "1", "seq": "140", "seq-kv": "260", "head-dim": "192", "head-dim-v": "128", "causal": "true"}, []string{"BM=128", "BN=112", "warps=8", "stages=2", "overlap=2"}},
 	{"flashattn", map[string]string{"batch": "1", "heads": "1", "kv-heads": "1", "seq": "130", "seq-kv": "380", "head-dim": "128", "causal": "false"}, []string{"BM=128", "BN=176", "warps=8", "stages=2", "overlap=1"}},
 	{"flashattn", map[string]string{"batch": "1", "heads": "1", "kv-heads": "1", "seq": "65", "seq-kv": "400", "head-dim": "256", "causal": "false"}, []string{"BM=64", "BN=80", "warps=4", "stages=2", "overlap=1"}},
 }

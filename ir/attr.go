@@ -23,6 +23,7 @@ type Attrs struct {
 	Stages     int  // for: depth of the pipeline asked for
 	Unroll     int  // for: bodies per iteration asked for
 	Specialise bool // for: producer and consumer warps asked for
+	Pingpong   bool // for: two warpgroups take turns at multiplying
 
 	Bulk bool // store: by a tensor map, through shared memory
 
@@ -140,6 +141,7 @@ const (
 	attrUnroll
 	attrSpecialise
 	attrBulk
+	attrPingpong
 	attrPending
 	attrRoles
 	attrSched
@@ -176,6 +178,7 @@ var attrTable = [numAttrs]struct {
 	attrUnroll:     {name: "unroll", field: func(a *Attrs) any { return &a.Unroll }},
 	attrSpecialise: {name: "specialise", field: func(a *Attrs) any { return &a.Specialise }},
 	attrBulk:       {name: "bulk", field: func(a *Attrs) any { return &a.Bulk }},
+	attrPingpong:   {name: "pingpong", field: func(a *Attrs) any { return &a.Pingpong }},
 	attrPending:    {name: "pending", field: func(a *Attrs) any { return &a.Pending }},
 	attrRoles:      {name: "roles"},
 	attrSched:      {name: "sched"},

@@ -120,7 +120,7 @@ func init() {
 
 		OpFor: {Name: "for", Doc: "body for index lo, lo+step, .. below hi, with carried values",
 			Slots: []Slot{{Name: "lo", Kind: SlotIndex}, {Name: "hi", Kind: SlotIndex}, {Name: "step", Kind: SlotIndex}, {Name: "init", Kind: SlotAny}},
-			Attrs: []attrID{attrStages, attrUnroll, attrSpecialise}, Effect: Control, Results: -1, Regions: 1, rule: ruleFor},
+			Attrs: []attrID{attrStages, attrUnroll, attrSpecialise, attrPingpong}, Effect: Control, Results: -1, Regions: 1, rule: ruleFor},
 		OpIf: {Name: "if", Doc: "the first region if cond, else the second", Slots: []Slot{{Name: "cond", Kind: SlotScalar}},
 			Effect: Control, Results: -1, Regions: 2, rule: ruleIf},
 		OpYield: {Name: "yield", Doc: "ends a region with its values", Slots: []Slot{{Name: "values", Kind: SlotAny}}, Effect: Control, rule: ruleYield},

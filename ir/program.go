@@ -67,7 +67,7 @@ type Hints struct {
 	Cluster      int // blocks per cluster along axis 0
 	Persistent   int // 1: one wave of blocks walks the tile space
 	Portable     int // 1: nothing that only the GPU's own architecture has
-	Overlap      int // 1: products of a loop's next iteration start before its own are over
+	Overlap      int // 1: products of a loop's next iteration start before its own are over; 2: and two warpgroups take turns
 }
 
 // HintNames lists the names of hints in the order they print.

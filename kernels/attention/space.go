@@ -26,7 +26,7 @@ func (p *Problem) space() *space.Space {
 			{Name: "stages", Values: []int{1, 2, 3, 4}, Doc: "steps of keys and values in flight"},
 			{Name: "order", Values: []int{headByHead, rowByRow}, Doc: "which tiles start first: 0 all of a head, then the next; 1 the longest rows of every head"},
 			{Name: "portable", Values: []int{0, 1}, Doc: "1: without the instructions that only the GPU's own architecture has"},
-			{Name: "overlap", Values: []int{0, 1}, Doc: "1: the scores of the next step are multiplied under the softmax of this one"},
+			{Name: "overlap", Values: []int{0, 1, 2}, Doc: "1: the scores of the next step are multiplied under the softmax of this one; 2: and two warpgroups take turns at it"},
 		},
 		Constraints: []space.Constraint{
 			{Name: "shared", Expr: "2*(D*BM + stages*BN*(D + DV)) <= shared", Doc: "queries and the stages of keys and values fit a block's shared memory"},
@@ -39,6 +39,7 @@ func (p *Problem) space() *space.Space {
 			{Name: "portable", Expr: "portable == 0 || sm == 90", Doc: "portable only where there is another way"},
 			{Name: "wide", Expr: "BN <= 128 || sm == 90 && portable == 0 || BM*(DV + BN) <= 160*32*warps", Doc: "more than 128 keys where warpgroups multiply, or registers are left"},
 			{Name: "overlap", Expr: "overlap == 0 || sm == 90 && portable == 0 && stages >= 2 && BM == 16*warps", Doc: "products overlap where warpgroups multiply and others copy"},
+			{Name: "turns", Expr: "overlap <= 1 || warps == 8", Doc: "two warpgroups take turns"},
 			{Name: "overlap registers", Expr: "overlap == 0 || BM*(2*DV + 3*BN) <= 360*32*warps", Doc: "output, scores and the weights before them take 180 registers a thread at most"},
 			{Name: "grid", Expr: "ceildiv(Sq, BM)*H*B <= 2147483647", Doc: "blocks of one launch"},
 		},
@@ -82,9 +83,9 @@ var preferred = []config{
 // FlashAttention-3's choices, with two warpgroups of 64 queries each, as long as the
 // registers of every head dimension hold it.
 var preferred90 = []config{
-	{BM: 128, BN: 128, warps: 8, stages: 2, overlap: 1},
-	{BM: 128, BN: 96, warps: 8, stages: 2, overlap: 1},
-	{BM: 128, BN: 64, warps: 8, stages: 2, overlap: 1},
+	{BM: 128, BN: 128, warps: 8, stages: 2, overlap: 2},
+	{BM: 128, BN: 96, warps: 8, stages: 2, overlap: 2},
+	{BM: 128, BN: 64, warps: 8, stages: 2, overlap: 2},
 	{BM: 64, BN: 128, warps: 4, stages: 2, overlap: 1},
 	{BM: 64, BN: 96, warps: 4, stages: 2, overlap: 1},
 	{BM: 64, BN: 64, warps: 4, stages: 2, overlap: 1},

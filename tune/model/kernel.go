@@ -1,6 +1,8 @@
 package model
 
 import (
+	"slices"
+
 	"github.com/kgen-dev/kgen/codegen/simt"
 )
 
@@ -9,6 +11,8 @@ type kernel struct {
 	*simt.Kernel
 	roles bool // its last warpgroup may do something else than the others
 	ahead bool // products of one round of a loop are under way in the next
+	turns bool // two warpgroups take turns at multiplying
+	first first
 	ring  ring
 	need  []bool                              // by value: it decides an address, a mask or a branch
 	eval  []func(x, y, z int64) (int64, bool) // by value: how to compute it; nil: not known
@@ -28,8 +32,10 @@ func prepare(k *simt.Kernel) *kernel {
 	simt.Walk(k.Body, func(in *simt.Instr) {
 		p.roles = p.roles || in.Op == simt.OpTensorLoad
 		p.ahead = p.ahead || in.Op == simt.OpFor && leavesUnderWay(in.Body)
+		p.turns = p.turns || in.Op == simt.OpFor && takesTurns(in.Body)
 	})
 	p.ring = ringOf(k)
+	p.first.find(k.Body)
 	return p
 }
 
@@ -86,10 +92,45 @@ func leavesUnderWay(body *simt.Block) bool {
 	return under
 }
 
+// takesTurns tells whether a loop's body arrives at named barriers between its products.
+func takesTurns(body *simt.Block) bool {
+	return slices.ContainsFunc(body.Instrs, func(in *simt.Instr) bool { return in.Op == simt.OpBarArrive })
+}
+
+// first is the bytes that tensor maps copy before the first product: what a block copies
+// before any loop, for itself, and the first group of buffers of the loop that goes on
+// copying, which others copy too.
+type first struct{ own, group int }
+
+// find adds what a block of instructions copies; it tells whether it found the loop.
+func (f *first) find(b *simt.Block) bool {
+	if b == nil {
+		return false
+	}
+	for _, in := range b.Instrs {
+		switch {
+		case in.Op == simt.OpMbarExpect:
+			f.own += int(in.Imm)
+		case in.Op == simt.OpFor:
+			i := slices.IndexFunc(in.Body.Instrs, func(x *simt.Instr) bool { return x.Op == simt.OpMbarExpect })
+			if i >= 0 {
+				f.group = int(in.Body.Instrs[i].Imm)
+				return true
+			}
+		case in.Op == simt.OpIf && (f.find(in.Body) || f.find(in.Else)):
+			return true
+		}
+	}
+	return false
+}
+
 // overlap is the exponent under which times inside an SM add up.
 func (p *kernel) overlap() float64 {
-	if p.ahead {
+	switch {
+	case p.ahead:
 		return overlapUnderWay
+	case p.turns:
+		return overlapTurns
 	}
 	return overlap
 }
