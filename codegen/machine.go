@@ -1,6 +1,9 @@
 package codegen
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/kgen-dev/kgen/codegen/simt"
 	"github.com/kgen-dev/kgen/ir"
 )
@@ -11,6 +14,13 @@ type machine struct {
 	wgmma bool // has the warpgroup's matrix instruction, and copies by tensor maps
 
 	notes []string // on what a kernel does without
+}
+
+// note adds what a kernel does without, once.
+func (m *machine) note(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(m.notes, text) {
+		m.notes = append(m.notes, text)
+	}
 }
 
 // tensorForm is a tensor-core instruction: its tile and the width of its operands.

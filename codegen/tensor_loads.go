@@ -86,6 +86,7 @@ func tensorLoads(s *stager, m *machine) map[*ir.Op]*layout.Shared {
 	for _, o := range dotsIn(s.k.Body, nil) {
 		t, ok := m.wgmmaTile(o, warps)
 		if !ok {
+			m.refuse(o, warps)
 			continue
 		}
 		for i, v := range o.Args[:2] {
@@ -94,11 +95,19 @@ func tensorLoads(s *stager, m *machine) map[*ir.Op]*layout.Shared {
 				err = fmt.Errorf("lies along N: wgmma of %s wants it along K", v.Type.Elem)
 			}
 			if err != nil {
-				m.notes = append(m.notes, fmt.Sprintf("%s is not copied by a tensor map: %v", loadOf(v).View().Name, err))
+				m.note("mma.sync multiplies %s, which no tensor map copies: %v", loadOf(v).View().Name, err)
 			}
 		}
 	}
 	return found
+}
+
+// refuse notes why the warpgroup's instruction does not compute a dot of 16-bit floats.
+func (m *machine) refuse(o *ir.Op, warps int) {
+	x, y := o.Args[0].Type, o.Args[1].Type
+	if x.Elem.IsFloat() && x.Elem.Bits() == 16 && y.Elem == x.Elem {
+		m.note("mma.sync multiplies %dx%dx%d by %d warps: wgmma wants M a multiple of 64 for each four warps, N of 8 and K of 16", x.Shape[0], y.Shape[1], x.Shape[1], warps)
+	}
 }
 
 // keepProducts drops loads until all that are left serve products of warpgroups.

@@ -306,9 +306,9 @@ func TestNotesOnGeneralCopies(t *testing.T) {
 		notes    []string
 	}{
 		{"4096", "bf16", false, "sm_90a", nil},
-		{"4099", "bf16", false, "sm_90", []string{"b is not copied by a tensor map: a pointer to a multiple of 2 bytes: want one of 16"}},
+		{"4099", "bf16", false, "sm_90", []string{"mma.sync multiplies b, which no tensor map copies: a pointer to a multiple of 2 bytes: want one of 16"}},
 		{"4096", "bf16", true, "sm_90", nil},
-		{"4096", "e4m3", false, "sm_90", []string{"b is not copied by a tensor map: lies along N: wgmma of e4m3 wants it along K"}},
+		{"4096", "e4m3", false, "sm_90", []string{"mma.sync multiplies b, which no tensor map copies: lies along N: wgmma of e4m3 wants it along K"}},
 	} {
 		p, err := f.Problem(map[string]string{"n": test.n, "dtype": test.dtype}, gpu)
 		require.NoError(t, err)
@@ -321,4 +321,16 @@ func TestNotesOnGeneralCopies(t *testing.T) {
 		require.Equal(t, test.arch, c.Module.Arch)
 		require.Equal(t, test.notes, c.Kernels[0].Notes)
 	}
+}
+
+// TestNotesOnShapes: products that the warpgroup's instruction has no shape for are named,
+// once each.
+func TestNotesOnShapes(t *testing.T) {
+	s := hopperSample(t, "flashattn", nil, []string{"BM=64", "BN=64", "warps=2", "overlap=0"}, 0)
+	c, err := codegen.Compile(s.prog, s.gpu, codegen.Options{})
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"mma.sync multiplies 64x64x128 by 2 warps: wgmma wants M a multiple of 64 for each four warps, N of 8 and K of 16",
+		"mma.sync multiplies 64x128x64 by 2 warps: wgmma wants M a multiple of 64 for each four warps, N of 8 and K of 16",
+	}, c.Kernels[0].Notes)
 }
