@@ -95,6 +95,12 @@ func (g *GPU) HBM() Figure {
 	if g.BandwidthDevice > 0 {
 		return Figure{g.BandwidthDevice, Device, "2 x memory clock x bus width", g.FieldSources["memory_clock_mhz"]}
 	}
+	return g.MarketedHBM()
+}
+
+// MarketedHBM returns the bandwidth of the device's memory in GB/s as the vendor prints
+// it.
+func (g *GPU) MarketedHBM() Figure {
 	return Figure{g.BandwidthGBs, Published, "marketed", g.FieldSources["bandwidth_gbs"]}
 }
 

@@ -118,6 +118,9 @@ func (a *app) showGPU(g *target.GPU) error {
 	row("architecture", "sm_%d, %d SMs", g.CC.SM(), g.SMs)
 	row("memory", "%g GB %s", g.MemoryGB, g.MemoryType)
 	row("memory bandwidth", "%s", figure(g.HBM()))
+	if g.HBM().Basis != target.Published {
+		row("", "%s", figure(g.MarketedHBM()))
+	}
 	row("L2", "%g MiB", g.L2MiB)
 	row("L2 bandwidth", "%s", figure(g.L2()))
 	row("shared memory", "%d bytes a block", l.SharedPerBlock)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/roofline"
 	"github.com/kgen-dev/kgen/roofline/llm"
 	"github.com/kgen-dev/kgen/roofline/plot"
@@ -77,8 +78,8 @@ func (m *modelFlags) run(a *app, gpu string) error {
 	if err := m.figure.check(); err != nil {
 		return err
 	}
-	if m.figure.ceilings != "" {
-		return usagef("--ceilings %s: --model goes by the device's roofs alone", m.figure.ceilings)
+	if m.figure.ceilings != "" || m.figure.basis.value != string(target.Device) {
+		return usagef("--ceilings and --roofs: --model goes by the device's roofs alone")
 	}
 	r := m.setting
 	if r.Config, err = llm.Lookup(m.name); err != nil {

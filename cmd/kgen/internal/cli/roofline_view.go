@@ -17,12 +17,15 @@ import (
 type figureFlags struct {
 	file     string
 	view     choice
+	basis    choice
 	ceilings string
 }
 
 func (f *figureFlags) declare(c *cobra.Command) {
+	f.basis = choice{value: string(target.Device), words: []string{string(target.Device), string(target.Published)}}
 	f.view = choice{value: string(plot.RateView), words: plot.Views()}
 	c.Flags().StringVarP(&f.file, "output", "o", "", "draw to `FILE`, which ends in "+plot.Formats)
+	choiceFlag(c, &f.basis, "roofs", "memory's roof: by the driver's clock and bus width, or as the vendor prints it")
 	c.Flags().StringVar(&f.ceilings, "ceilings", "", "`FILE` of kgen bench ceilings --json: memory's and the L2's measured roofs")
 	choiceFlag(c, &f.view, "view", "what -o draws: rates, least times as a plane or as bars, or warp instructions")
 }
@@ -30,6 +33,9 @@ func (f *figureFlags) declare(c *cobra.Command) {
 // roofs are the GPU's, with those that --ceilings measured.
 func (f *figureFlags) roofs(g *target.GPU) (roofline.Roofs, error) {
 	r := roofline.DeviceRoofs(g)
+	if f.basis.value == string(target.Published) {
+		r.HBM = g.MarketedHBM()
+	}
 	if f.ceilings == "" {
 		return r, nil
 	}
