@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -37,7 +38,7 @@ func (s *sample) String() string {
 func draw(t *testing.T, f *family.Family, seed uint64) *sample {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 0))
-	names := []string{"a100", "rtx3090", "l40s", "h100", "rtx5090"}
+	names := []string{"a100", "rtx3090", "l40s", "h100", "rtx5090", "t4"}
 	gpu, err := target.Lookup(names[r.IntN(len(names))])
 	require.NoError(t, err)
 	return drawFor(t, f, gpu, r, seed)
@@ -47,6 +48,9 @@ func draw(t *testing.T, f *family.Family, seed uint64) *sample {
 func drawFor(t *testing.T, f *family.Family, gpu *target.GPU, r *rand.Rand, seed uint64) *sample {
 	t.Helper()
 	s := &sample{f: f, gpu: gpu, p: f.Awkward(r)}
+	for !takes(f, gpu, s.p) {
+		s.p = f.Awkward(r)
+	}
 	b, err := s.p.Space(gpu)
 	require.NoError(t, err)
 	s.c, err = family.Draw(r, b)
@@ -56,6 +60,18 @@ func drawFor(t *testing.T, f *family.Family, gpu *target.GPU, r *rand.Rand, seed
 	s.data, err = family.NewData(s.p.Args(), seed)
 	require.NoError(t, err)
 	return s
+}
+
+// takes tells whether a GPU has a problem's types.
+func takes(f *family.Family, gpu *target.GPU, p family.Problem) bool {
+	flags := map[string]string{}
+	for _, x := range p.Settings() {
+		if slices.ContainsFunc(f.Flags, func(flag family.Flag) bool { return flag.Name == x.Name }) {
+			flags[x.Name] = x.Value
+		}
+	}
+	_, err := f.Problem(flags, gpu)
+	return err == nil
 }
 
 // args are the sample's arguments for the interpreter, outputs in memory of their own.

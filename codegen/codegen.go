@@ -125,13 +125,14 @@ func (c *Compiled) kernel(k *ir.Kernel, gpu *target.GPU, o Options) error {
 	if w := k.Hints.Warps; w > 32 || w&(w-1) != 0 {
 		return fmt.Errorf("kernel %s: %d warps: %w: want a power of two up to 32", k.Name, w, ErrUnsupported)
 	}
-	s := &state{kernel: k.Clone(), machine: &machine{sm: gpu.CC.SM(), wgmma: gpu.Arch() == "sm_90a" && !o.Portable && k.Hints.Portable == 0}}
+	most := gpu.Limits().SharedPerBlock
+	s := &state{kernel: k.Clone(), machine: &machine{sm: gpu.CC.SM(), wgmma: gpu.Arch() == "sm_90a" && !o.Portable && k.Hints.Portable == 0, shared: most}}
 	for _, p := range pipeline {
 		if err := s.run(p, o); err != nil {
 			return err
 		}
 	}
-	if most := gpu.Limits().SharedPerBlock; s.thread.Shared > most {
+	if s.thread.Shared > most {
 		return fmt.Errorf("kernel %s: %d bytes of shared memory: %w: want at most %d", k.Name, s.thread.Shared, ErrResources, most)
 	}
 	out := Kernel{Name: k.Name, Params: s.params, Threads: s.thread.Threads, Cluster: s.thread.Cluster, Bounds: s.bounds, Notes: s.machine.notes}

@@ -140,23 +140,39 @@ func (s *sample) runPTX(t *testing.T) map[string]*eval.Tensor {
 
 // TestLayerNormMovesTheLeast holds what layernorm moves to the formula: what it touches of
 // memory is every argument once, and what a model of the L2 lets through to memory is no
-// more than 2 % beside that, for rows kept in registers.
+// more than 2 % beside that, for rows kept in registers or in shared memory.
 func TestLayerNormMovesTheLeast(t *testing.T) {
-	gpu, err := target.Lookup("a100")
-	require.NoError(t, err)
 	f, err := kernels.Family("layernorm")
 	require.NoError(t, err)
-	for _, flags := range []map[string]string{
-		{"rows": "48"},
-		{"rows": "32", "norm": "rms", "residual": "f32", "weight": "f32", "bias": "none", "stats": "false", "dropout": "0"},
-		{"rows": "32", "residual": "none", "write-residual": "false", "cols": "8192", "dtype": "f16"},
-		{"rows": "24", "dtype": "f32", "cols": "1023"},
+	kept := func(bn, warps, tiles int) space.Config {
+		return space.Of("BM", 1, "BN", bn, "warps", warps, "passes", 2, "keep", tiles)
+	}
+	for _, tt := range []struct {
+		gpu    string
+		flags  map[string]string
+		config space.Config // none: the default
+	}{
+		{"a100", map[string]string{"rows": "48"}, space.Config{}},
+		{"a100", map[string]string{"rows": "32", "norm": "rms", "residual": "f32", "weight": "f32", "bias": "none", "stats": "false", "dropout": "0"}, space.Config{}},
+		{"a100", map[string]string{"rows": "32", "residual": "none", "write-residual": "false", "cols": "8192", "dtype": "f16"}, space.Config{}},
+		{"a100", map[string]string{"rows": "24", "dtype": "f32", "cols": "1023"}, space.Config{}},
+		{"a100", map[string]string{"rows": "24", "cols": "32768"}, space.Config{}},
+		{"a100", map[string]string{"rows": "24", "cols": "40960"}, space.Config{}},
+		{"h100", map[string]string{"rows": "24", "cols": "57336", "dtype": "f32", "norm": "rms"}, space.Config{}},
+		{"a100", map[string]string{"rows": "48", "cols": "8192"}, kept(2048, 4, 4)},
+		{"rtx4090", map[string]string{"rows": "48", "cols": "16001", "residual": "f32"}, kept(2048, 8, 8)},
+		{"t4", map[string]string{"rows": "48", "cols": "12288", "dtype": "f32"}, kept(1024, 8, 12)},
+		{"a100", map[string]string{"rows": "24", "cols": "32768", "dtype": "f32"}, kept(4096, 16, 8)},
 	} {
-		p, err := f.Problem(flags, gpu)
+		gpu, err := target.Lookup(tt.gpu)
 		require.NoError(t, err)
-		c, err := p.Default(gpu)
+		p, err := f.Problem(tt.flags, gpu)
 		require.NoError(t, err)
-		s := sampleOf(t, f, p, c, gpu)
+		if tt.config.Len() == 0 {
+			tt.config, err = p.Default(gpu)
+			require.NoError(t, err)
+		}
+		s := sampleOf(t, f, p, tt.config, gpu)
 		n := s.counters(t)
 		require.EqualValues(t, p.Work().Bytes, n.Global.UniqueRead+n.Global.UniqueWritten, s)
 		require.InEpsilon(t, p.Work().Bytes, float64(n.L2.MemoryBytes()), 0.02, s)

@@ -226,19 +226,19 @@ func (p *pipeliner) body(outer *editor, consume func(e *editor, j int, g *group,
 			}
 		}
 	}
-	p.carry(outer, body, e.ops, it)
+	p.carry(o, outer, e.ops, it)
+	o.Stages = 0
 }
 
-// carry gives the loop its new body, and the iteration's number to carry.
-func (p *pipeliner) carry(outer *editor, body *ir.Region, ops []*ir.Op, it *ir.Value) {
-	o := p.loop
+// carry gives a loop its new body, and the iteration's number to carry.
+func (s *stager) carry(o *ir.Op, outer *editor, ops []*ir.Op, it *ir.Value) {
+	body := o.Regions[0]
 	body.Ops = ops
 	body.Params = append(body.Params, it)
 	o.Args = append(o.Args, outer.int(0))
-	last := p.k.NewValue("", scalarI32)
+	last := s.k.NewValue("", scalarI32)
 	last.Def, last.Index = o, len(o.Results)
 	o.Results = append(o.Results, last)
-	o.Stages = 0
 }
 
 // consume waits for a group, refills those that this wait sets free, and reads.

@@ -18,6 +18,8 @@ import (
 // the second dot run, even with one buffer each. How many later groups a wait may
 // leave in flight is found by playing the order of commits through.
 //
+// What later loops over the same range load again, the first may keep (see keep).
+//
 // What the kernel itself writes stays where it is: a copy would be done at another time.
 //
 // Where the machine has tensor maps and wgmma, what tensor maps can copy for products of
@@ -31,6 +33,7 @@ func stage(k *ir.Kernel, m *machine) {
 			s.written[param] = true
 		}
 	}
+	s.keep(k.Body, m)
 	s.tensor = tensorLoads(s, m)
 	s.region(k.Body)
 	s.split()

@@ -55,7 +55,7 @@ func Family() *family.Family {
 			{Symbol: "R", Field: "Rows", Doc: "rows of x"},
 			{Symbol: "N", Field: "Cols", Doc: "elements of a row"},
 		},
-		Others: []map[string]string{{"cols": "1023"}, {"cols": "65536"}, {"cols": "65535"}},
+		Others: []map[string]string{{"cols": "1023"}, {"cols": "40960"}, {"cols": "65536"}, {"cols": "65535"}},
 		Flags: []family.Flag{
 			family.Size("rows", 8192, "rows of x"),
 			family.SizeTo("cols", 4096, maxCols, "elements of a row"),
@@ -98,7 +98,8 @@ func parse(v family.Values) (family.Problem, error) {
 	return p, nil
 }
 
-// awkward draws rows from one element to several tiles, and every option.
+// awkward draws rows from one element to several tiles, some too long for few registers,
+// and every option.
 func awkward(r *rand.Rand) *Problem {
 	pick := func(from ...string) string { return from[r.IntN(len(from))] }
 	p := &Problem{
@@ -109,6 +110,9 @@ func awkward(r *rand.Rand) *Problem {
 	}
 	if r.IntN(3) == 0 {
 		p.Cols = 8 * (1 + p.Cols/8)
+	}
+	if r.IntN(5) == 0 {
+		p.Rows, p.Cols = 1+p.Rows%3, p.Cols+4096
 	}
 	p.Pad = []int{0, 0, 0, 8, 3}[r.IntN(5)]
 	return p

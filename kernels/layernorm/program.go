@@ -7,16 +7,21 @@ import (
 )
 
 // Program builds one launch. With one pass a block holds BM whole rows; with two it
-// merges the moments of one tile after the other, then reads the rows again for y.
+// merges the moments of one tile after the other, then reads the rows again for y. Rows
+// of a bounded number of tiles are gone over for each moment: what loops over as few tiles
+// compute again is kept.
 func (p *Problem) Program(c space.Config) (*ir.Program, error) {
 	cfg, err := decode(c)
 	if err != nil {
 		return nil, err
 	}
 	k := newKernel(p, cfg)
-	if cfg.passes == 1 {
+	switch {
+	case cfg.passes == 1:
 		k.onePass()
-	} else {
+	case cfg.keep > 0:
+		k.keptRows()
+	default:
 		k.twoPasses()
 	}
 	kernel, err := k.b.Finish()
@@ -51,8 +56,8 @@ func newKernel(p *Problem, cfg config) *kernel {
 	for _, a := range p.Args() {
 		*fields[a.Name] = k.param(a)
 	}
-	if cfg.passes == 1 {
-		b.Assume(ir.Assumption{Kind: ir.AssumeDimRange, Param: k.x, Dim: 1, Lo: 1, Hi: int64(cfg.BN)})
+	if tiles := cfg.mostTiles(); tiles > 0 {
+		b.Assume(ir.Assumption{Kind: ir.AssumeDimRange, Param: k.x, Dim: 1, Lo: 1, Hi: int64(tiles * cfg.BN)})
 	}
 	k.row = family.Named("row", b.Mul(b.Over("r", ir.Sym("R").CeilDiv(ir.Lit(int64(cfg.BM)))), b.Int(cfg.BM)))
 	k.cols = b.Dim(k.x, 1)
@@ -210,6 +215,39 @@ func (k *kernel) twoPasses() {
 	b.For(b.Int(0), k.cols, bn, nil, ir.Loop{}, func(col *ir.Value, _ []*ir.Value) []*ir.Value {
 		family.Named("col", col)
 		k.write(k.deviation(k.total(col), mean, col), rs, col)
+		return nil
+	})
+	k.writeStats(mean, rs)
+}
+
+// keptRows adds up whole tiles, so that warps meet once for each moment.
+func (k *kernel) keptRows() {
+	b := k.b
+	oneOverN := b.Unary(ir.OpRcp, b.Cast(k.cols, ir.F32))
+	each := func(f func(t, col, sums *ir.Value) *ir.Value) *ir.Value {
+		zero := b.Zero(ir.TileOf(ir.F32, k.cfg.BM, k.cfg.BN))
+		sums := b.For(b.Int(0), k.cols, b.Int(k.cfg.BN), []*ir.Value{zero}, ir.Loop{}, func(col *ir.Value, carried []*ir.Value) []*ir.Value {
+			return []*ir.Value{f(k.total(family.Named("col", col)), col, carried[0])}
+		})
+		return b.Mul(b.Reduce(ir.Add, sums[0], 1), oneOverN)
+	}
+	var mean *ir.Value
+	if k.p.Norm == "layer" {
+		mean = family.Named("mu", each(func(t, col, sums *ir.Value) *ir.Value {
+			k.writeSum(t, col)
+			return b.Add(sums, t)
+		}))
+	}
+	variance := each(func(t, col, sums *ir.Value) *ir.Value {
+		if mean == nil {
+			k.writeSum(t, col)
+		}
+		d := k.deviation(t, mean, col)
+		return b.Fma(d, d, sums)
+	})
+	rs := family.Named("rs", b.Unary(ir.OpRsqrt, b.Add(variance, k.eps)))
+	b.For(b.Int(0), k.cols, b.Int(k.cfg.BN), nil, ir.Loop{}, func(col *ir.Value, _ []*ir.Value) []*ir.Value {
+		k.write(k.deviation(k.total(family.Named("col", col)), mean, col), rs, col)
 		return nil
 	})
 	k.writeStats(mean, rs)

@@ -8,9 +8,10 @@ import (
 	"github.com/kgen-dev/kgen/kernels/space"
 )
 
-// config is a configuration: the tile, and how often a row is read.
+// config is a configuration: the tile, how often a row is gone over, and how many tiles
+// of one stay in shared memory meanwhile.
 type config struct {
-	BM, BN, warps, passes int
+	BM, BN, warps, passes, keep int
 }
 
 var tiles = space.Space{
@@ -22,12 +23,19 @@ var tiles = space.Space{
 		},
 		{Name: "warps", Values: []int{1, 2, 4, 8, 16, 32}, Doc: "warps of a block"},
 		{Name: "passes", Values: []int{1, 2}, Doc: "times a row is read: once where a tile holds it, else for its moments and again for y"},
+		{
+			Name: "keep", Values: []int{0, 2, 3, 4, 6, 8, 12, 16}, Also: []int{5, 7, 10, 14},
+			Doc: "tiles of a row at most that the second pass reads from shared memory; 0: any number, from memory",
+		},
 	},
 	Constraints: []space.Constraint{
 		{Name: "registers", Expr: "BM*BN <= 64*32*warps && BM*BN <= registers - (8 + 16*passes)*32*warps", Doc: "a thread keeps its elements of t, 64 at most, beside 24 other registers, 40 in two passes"},
 		{Name: "threads", Expr: "BM*BN >= 4*32*warps", Doc: "4 elements a thread at least"},
 		{Name: "row", Expr: "passes == 2 || BN >= cols", Doc: "one pass holds whole rows"},
 		{Name: "passes", Expr: "passes == 1 || BN < cols", Doc: "no second pass over what a tile holds"},
+		{Name: "keep", Expr: "keep == 0 || passes == 2 && cols > 4096 && keep*BN >= cols && (keep - 1)*BN < cols", Doc: "a row that is kept is as many tiles, and too long for few registers"},
+		{Name: "shared", Expr: "keep == 0 || 4*BM*(keep*BN + warps) <= shared", Doc: "the kept rows, and sums of warps, fit a block's shared memory"},
+		{Name: "sums", Expr: "keep == 0 || BM*BN <= 16*32*warps", Doc: "a thread has as many sums as elements of a kept row's tile, 16 at most"},
 		{Name: "oversize", Expr: "(BM < 2*rows || BM == 1) && (BN < 2*cols || BN == 128)", Doc: "no tile twice the problem"},
 	},
 }
@@ -63,7 +71,7 @@ func (p *Problem) Default(gpu *target.GPU) (space.Config, error) {
 	return best, nil
 }
 
-// cost orders configurations for Default: passes, then how far a thread's elements are
+// cost orders configurations for Default: reads of a row, then how far a thread's elements are
 // from 16, then the size of the tile, then odd column counts last.
 func (c config) cost() int {
 	elements := c.BM * c.BN / (32 * c.warps)
@@ -72,7 +80,11 @@ func (c config) cost() int {
 	if c.passes == 2 {
 		tile = 1 << 10 / tile // long rows in wide tiles
 	}
-	return c.passes<<24 + away<<18 + tile<<1 + 1
+	passes := 2 * c.passes
+	if c.keep > 0 {
+		passes--
+	}
+	return passes<<24 + away<<18 + tile<<1 + 1
 }
 
 func decode(c space.Config) (config, error) {
@@ -80,5 +92,13 @@ func decode(c space.Config) (config, error) {
 		return config{}, err
 	}
 	r := c.Read()
-	return config{BM: r.Int("BM"), BN: r.Int("BN"), warps: r.Int("warps"), passes: r.Int("passes")}, r.Err()
+	return config{BM: r.Int("BM"), BN: r.Int("BN"), warps: r.Int("warps"), passes: r.Int("passes"), keep: r.Int("keep")}, r.Err()
+}
+
+// mostTiles is how many tiles a row has at most; 0: any number.
+func (c config) mostTiles() int {
+	if c.passes == 1 {
+		return 1
+	}
+	return c.keep
 }

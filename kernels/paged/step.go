@@ -21,7 +21,7 @@ func (k *kernel) locate(i *ir.Value) step {
 	size := k.p.Page
 	entry := k.Ushr(i, k.Int(bits.TrailingZeros(uint(size))))
 	if size >= k.BN {
-		known := ir.Access{Mask: k.Cmp(ir.GT, s.left, k.Int(0)), Fill: k.Int(-1)}
+		known := ir.Access{Mask: k.Cmp(ir.GT, s.left, k.Int(0))}
 		s.page = k.Load(k.table, []*ir.Value{k.batch, entry}, ir.ScalarOf(ir.I32), known)
 		s.slot = k.And(i, k.Int(size-1))
 		return s
@@ -41,11 +41,11 @@ func (k *kernel) locate(i *ir.Value) step {
 func (s *step) load(cache *ir.Value) *ir.Value {
 	d, zero := s.p.HeadDim, s.Int(0)
 	tile := ir.TileOf(s.p.elem(), s.BN, d)
-	at := s.p.order(s.page, s.slot, s.head, zero)
 	if s.page.Type.IsTile() {
-		return s.Load(cache, at, tile, ir.Access{Limit: s.left})
+		return s.Load(cache, s.p.order(s.page, s.slot, s.head, zero), tile, ir.Access{Limit: s.left})
 	}
 	exists := s.And(s.Cmp(ir.GE, s.page, zero), s.Cmp(ir.LT, s.page, s.Dim(cache, 0)))
+	at := s.p.order(s.Select(exists, s.page, zero), s.slot, s.head, zero)
 	rows := s.Subview(cache, at, []*ir.Value{s.Select(exists, s.left, zero), s.Int(d)}, []int{s.p.slotDim(), 3})
 	return s.Load(rows, []*ir.Value{zero, zero}, tile)
 }
