@@ -162,6 +162,7 @@ func TestLayerNormMovesTheLeast(t *testing.T) {
 		{"a100", map[string]string{"rows": "4", "cols": "32768"}, space.Config{}},
 		{"a100", map[string]string{"rows": "6", "cols": "40960"}, space.Config{}},
 		{"h100", map[string]string{"rows": "6", "cols": "57336", "dtype": "f32", "norm": "rms"}, space.Config{}},
+		{"rtx4090", map[string]string{"rows": "6", "cols": "49152", "residual": "none"}, space.Config{}},
 		{"a100", map[string]string{"rows": "24", "cols": "8192"}, kept(2048, 4, 4)},
 		{"rtx4090", map[string]string{"rows": "12", "cols": "16001", "residual": "f32"}, kept(2048, 8, 8)},
 		{"t4", map[string]string{"rows": "12", "cols": "12288", "dtype": "f32"}, kept(1024, 8, 12)},

@@ -364,7 +364,7 @@ func (c *chooser) blocked(shape, order []int, vector int) *layout.Layout {
 	return l
 }
 
-// spread finds the order of axes and the vector width of the widest load of v's
+// spread finds the order of axes and the vector width of the widest load or read of v's
 // own shape that v is made of; nil if there is none.
 func (c *chooser) spread(v *ir.Value, seen map[*ir.Value]bool) (order []int, vector int) {
 	k := c.known[v]
@@ -373,8 +373,11 @@ func (c *chooser) spread(v *ir.Value, seen map[*ir.Value]bool) (order []int, vec
 	}
 	seen[v] = true
 	o := k.def
-	if o.Code == ir.OpLoad {
+	switch o.Code {
+	case ir.OpLoad:
 		return c.accessOrder(accessOf(o, v.Type.Shape))
+	case ir.OpRead:
+		return rowMajor(v.Type.Rank()), max(1, 128/v.Type.Elem.Bits())
 	}
 	if !o.Code.Info().Elementwise {
 		return nil, 0

@@ -26,6 +26,7 @@ func (s *stager) keep(r *ir.Region, m *machine) {
 				k.compare(o)
 			}
 		}
+		k.narrow()
 		if len(k.tiles) > 0 && trips*k.bytes()+k.scratch() <= m.shared {
 			k.apply(r, trips)
 			return
@@ -116,6 +117,34 @@ func (k *kept) twin(x *ir.Op, in *ir.Region) *ir.Op {
 		return nil
 	}
 	return in.Ops[i]
+}
+
+// narrow keeps what the tiles are loaded from where that takes less space.
+func (k *kept) narrow() {
+	n := *k
+	n.tiles, n.again = nil, nil
+	var walk func(o *ir.Op)
+	walk = func(o *ir.Op) {
+		if o == nil || k.twins[o.Result()] == nil || slices.Contains(n.again, o) {
+			return
+		}
+		if o.Code != ir.OpLoad {
+			for _, v := range o.Args {
+				walk(v.Def)
+			}
+			return
+		}
+		n.again = append(n.again, o)
+		if v := k.twins[o.Result()]; !slices.Contains(n.tiles, v) {
+			n.tiles = append(n.tiles, v)
+		}
+	}
+	for _, o := range k.again {
+		walk(o)
+	}
+	if n.bytes() < k.bytes() {
+		*k = n
+	}
 }
 
 // bytes is what one round's tiles take.

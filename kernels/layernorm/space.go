@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/ir"
 	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/kernels/space"
 )
@@ -24,7 +25,7 @@ var tiles = space.Space{
 		{Name: "warps", Values: []int{1, 2, 4, 8, 16, 32}, Doc: "warps of a block"},
 		{Name: "passes", Values: []int{1, 2}, Doc: "times a row is read: once where a tile holds it, else for its moments and again for y"},
 		{
-			Name: "keep", Values: []int{0, 2, 3, 4, 6, 8, 12, 16}, Also: []int{5, 7, 10, 14},
+			Name: "keep", Values: []int{0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16},
 			Doc: "tiles of a row at most that the second pass reads from shared memory; 0: any number, from memory",
 		},
 	},
@@ -34,7 +35,7 @@ var tiles = space.Space{
 		{Name: "row", Expr: "passes == 2 || BN >= cols", Doc: "one pass holds whole rows"},
 		{Name: "passes", Expr: "passes == 1 || BN < cols", Doc: "no second pass over what a tile holds"},
 		{Name: "keep", Expr: "keep == 0 || passes == 2 && cols > 4096 && keep*BN >= cols && (keep - 1)*BN < cols", Doc: "a row that is kept is as many tiles, and too long for few registers"},
-		{Name: "shared", Expr: "keep == 0 || 4*BM*(keep*BN + warps) <= shared", Doc: "the kept rows, and sums of warps, fit a block's shared memory"},
+		{Name: "shared", Expr: "keep == 0 || BM*(kept*keep*BN + 4*warps) <= shared", Doc: "the kept rows, and sums of warps, fit a block's shared memory"},
 		{Name: "sums", Expr: "keep == 0 || BM*BN <= 16*32*warps", Doc: "a thread has as many sums as elements of a kept row's tile, 16 at most"},
 		{Name: "oversize", Expr: "(BM < 2*rows || BM == 1) && (BN < 2*cols || BN == 128)", Doc: "no tile twice the problem"},
 	},
@@ -43,8 +44,17 @@ var tiles = space.Space{
 // Space returns the configurations to search.
 func (p *Problem) Space(gpu *target.GPU) (*space.Bound, error) {
 	env := family.Env(gpu)
-	env["rows"], env["cols"] = int64(p.Rows), int64(p.Cols)
+	env["rows"], env["cols"], env["kept"] = int64(p.Rows), int64(p.Cols), int64(p.keptBytes())
 	return tiles.Bind(env)
+}
+
+// keptBytes is what an element of a kept row takes: t, or what it is made of.
+func (p *Problem) keptBytes() int {
+	n := elem(p.Type).Bits() / 8
+	if p.Residual != none {
+		n += elem(p.Residual).Bits() / 8
+	}
+	return min(n, ir.F32.Bits()/8)
 }
 
 // Default reads rows once if a block can hold one. Of the tiles that may, the smallest
