@@ -51,7 +51,7 @@ func TestBadProblemsAreNamedInOneLine(t *testing.T) {
 		{"gemm", flags{"k": "2147483648"}, "", "--k 2147483648: want a whole number from 1 to 2147418112"},
 		{"gemm", flags{"k": "99999999999999999999"}, "", "--k 99999999999999999999: want a whole number from 1 to 2147418112"},
 		{"gemm", flags{"m": "4k"}, "", "--m 4k: want a whole number from 1 to 2147418112"},
-		{"gemm", flags{"dtype": "fp16"}, "", "--dtype fp16: want bf16, f16, tf32 or f32"},
+		{"gemm", flags{"dtype": "fp16"}, "", "--dtype fp16: want bf16, f16, tf32, f32, e4m3 or e5m2"},
 		{"gemm", flags{"layout": "NN"}, "", "--layout NN: want nn, nt, tn or tt"},
 		{"gemm", flags{"act": "swish"}, "", "--act swish: want none, relu, gelu or silu"},
 		{"gemm", flags{"bias": "maybe"}, "", "--bias maybe: want true or false"},
