@@ -269,6 +269,7 @@ func TestGoldenPrograms(t *testing.T) {
 		"gemm_unaligned_tf32": {"gemm", flags{"m": "100", "n": "333", "k": "77", "dtype": "tf32", "act": "silu"}, []string{"BM=64", "BN=64", "BK=16"}},
 		"gemm_split":          {"gemm", flags{"m": "64", "n": "128", "k": "8192", "bias": "true", "act": "relu"}, []string{"split=4"}},
 		"flashattn_full_f16":  {"flashattn", flags{"causal": "false", "dtype": "f16", "head-dim": "80"}, []string{"BN=176"}},
+		"layernorm_kept":      {"layernorm", flags{"cols": "40960"}, nil},
 		"layernorm_two":       {"layernorm", flags{"cols": "100001", "dtype": "f16", "residual": "f32", "weight": "f32", "dropout": "0"}, nil},
 		"layernorm_rms":       {"layernorm", flags{"cols": "100001", "norm": "rms", "residual": "none", "bias": "none", "stats": "false"}, nil},
 		"paged_pieces":        {"paged", flags{"batch": "1", "page": "1", "layout": "hnd", "window": "1000", "query": "7", "dtype": "f16"}, nil},
