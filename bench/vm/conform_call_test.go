@@ -112,8 +112,9 @@ mov.u64 %l, -1; cvt.u64.u32 %h, %t; mov.b128 %w, {%l, %h};
 { .param .b128 a, r; st.param.b128 [a], %w; call (r), swap, (a); ld.param.b128 %w, [r]; }
 st.global.b128 [%ad], %w;
 ld.global.u64 %f, [table];
-{ .param .b128 a, r; st.param.b128 [a], %w; call (r), %f, (a), LIKE; ld.param.b128 %w, [r]; }
 LIKE: .callprototype (.param .b128 _) _ (.param .b128 _);
+{ .param .b128 a, r; st.param.b128 [a], %w; call (r), %f, (a), LIKE; ld.param.b128 %w, [r]; }
+
 call (%w), twice, (%w, 3);
 st.global.b128 [%ad+16], %w;`,
 		block: 32,

@@ -196,8 +196,8 @@ func TestBarrierCount(t *testing.T) {
 // TestManyKernels: only kernels that are launched are decoded, so a file of
 // many costs little, and the launches of a file no more than a limit.
 func TestManyKernels(t *testing.T) {
-	text := ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry small() { ret; }\n" +
-		".visible .entry refused() { .reg .b32 %x; tex.1d.v4.s32.s32 {%x,%x,%x,%x}, [t, {%x}]; }\n.global .texref t;\n" +
+	text := ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry small() { ret; }\n.global .texref t;\n" +
+		".visible .entry refused() { .reg .b32 %x; tex.1d.v4.s32.s32 {%x,%x,%x,%x}, [t, {%x}]; }\n" +
 		".func f() {" + strings.Repeat("ret;", 524289) + "}\n.visible .entry large() { call f, (); }\n"
 	dev, err := vm.New(vm.Options{})
 	require.NoError(t, err)
@@ -207,7 +207,7 @@ func TestManyKernels(t *testing.T) {
 	_, err = dev.Launch(ctx, m, "small", bench.Launch{})
 	require.NoError(t, err)
 	_, err = dev.Launch(ctx, m, "refused", bench.Launch{})
-	require.ErrorContains(t, err, "many.ptx:5:43: tex.1d.v4.s32.s32: ")
+	require.ErrorContains(t, err, "many.ptx:6:43: tex.1d.v4.s32.s32: ")
 	_, err = dev.Launch(ctx, m, "large", bench.Launch{})
 	require.ErrorContains(t, err, "kernel large: 524292 instructions with the functions it reaches and the kernels before it: the virtual machine takes 524288")
 }

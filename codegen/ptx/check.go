@@ -21,6 +21,7 @@ func Check(m *Module) error {
 		if !ok {
 			continue
 		}
+		c.f = f
 		for _, in := range f.Code {
 			c.instruction(in)
 			if len(c.errs) >= maxErrors {
@@ -34,6 +35,7 @@ func Check(m *Module) error {
 
 type checker struct {
 	m      *Module
+	f      *Function
 	target Target
 	errs   Errors
 	known  map[string]*reading // by name and modifiers
@@ -152,6 +154,7 @@ func (c *checker) instruction(in *Instruction) {
 		if f.unmet == "" {
 			in.Spec = f.spec
 			c.addresses(in, r)
+			c.variableSpaces(in)
 			c.sourceSize(in)
 			c.call(in)
 			c.specials(in.Operands)

@@ -79,6 +79,12 @@ func (c *checker) wrongFunction(f *Function) string {
 	switch {
 	case f.Kernel && f.NoReturn:
 		return ".noreturn of a kernel: want it of functions alone"
+	case f.Kernel && f.Body == nil && len(f.Directives) > 0:
+		return "." + f.Directives[0].Name + " of a declaration: want it where the kernel is defined"
+	case f.Linkage == Extern && f.Body != nil:
+		return ".extern of a definition: want a declaration"
+	case f.NoReturn && len(f.Returns) > 0:
+		return ".noreturn of a function with results"
 	case f.Linkage == Common:
 		return ".common of a function: want .visible, .weak or .extern"
 	case len(f.Returns) > 1 && f.Returns[0].Space == SpaceParam:
@@ -113,6 +119,10 @@ func (c *checker) block(b *Block) {
 			c.block(s)
 		case *Variable:
 			c.variable(s, inBody)
+		case *Prototype:
+			if s.NoReturn && len(s.Returns) > 0 {
+				c.errorf(s.Pos, "prototype %s: .noreturn with results", clip(s.Name))
+			}
 		case *Loc:
 			c.location(s)
 		case *Section:

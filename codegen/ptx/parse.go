@@ -49,6 +49,8 @@ type parser struct {
 
 	loc *Loc // in force
 
+	debugLabels map[string]bool // of sections
+
 	// Names and opcodes, each once: the tree refers to none of the text, which
 	// may go.
 	symbols map[string]*Symbol
@@ -328,34 +330,6 @@ func (p *parser) sourceFile() *SourceFile {
 		f.Size = p.integer("file size", 0, 1<<62)
 	}
 	return f
-}
-
-// section reads `.section .name { ... }` and keeps the text between the
-// braces: debug data that no one here looks into.
-func (p *parser) section() *Section {
-	s := &Section{Pos: p.pos}
-	p.next()
-	switch p.tok {
-	case tokDot:
-		s.Name = p.intern("." + p.text).Name
-	case tokIdent:
-		s.Name = p.intern(p.text).Name
-	default:
-		p.expected("the section's name")
-	}
-	p.next()
-	if p.tok != '{' {
-		p.expected("'{' after the section's name")
-	}
-	n := strings.IndexByte(p.src[p.off:], '}')
-	if n < 0 {
-		p.fail(p.pos, "section %s without its end: want '}'", s.Name)
-	}
-	s.Text = strings.Clone(strings.TrimSpace(p.src[p.off : p.off+n]))
-	p.countLines(p.off, p.off+n)
-	p.off += n + 1
-	p.next()
-	return s
 }
 
 func (p *parser) dwarfLine() *Section {

@@ -283,7 +283,7 @@ func TestParseErrors(t *testing.T) {
 		head + ".global .b32 x = ~1.5;":                 "4:18: ~1.5: want a whole number",
 		head + ".file 1 \"a":                            "4:9: string without its end",
 		head + "/* no end":                              "4:1: comment without its end: want */",
-		head + ".section .x { ":                         "4:13: section .x without its end: want '}'",
+		head + ".section .x { ":                         "4:15: section .x without its end: want '}'",
 		head + ".entry k() .maxntid {":                  "4:21: found '{': want a constant",
 		head + ".entry k() .maxtid 1 {":                 "4:12: found .maxtid: want a directive such as .maxntid, or the body",
 		head + ".entry (.reg .b32 r) k() {}":            "4:8: found '(': want the kernel's name: a kernel returns nothing",

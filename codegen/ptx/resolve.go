@@ -12,14 +12,11 @@ import (
 func Resolve(m *Module) error {
 	r := &resolver{module: m, scopes: []scope{newScope()}, vectors: map[*Symbol][]Symbol{}}
 	for _, d := range m.Decls {
+		if v, ok := d.(*Variable); ok && v.Init != nil {
+			r.init(v.Init)
+		}
 		r.declareGlobal(d)
-	}
-	for _, d := range m.Decls {
 		switch d := d.(type) {
-		case *Variable:
-			if d.Init != nil {
-				r.init(d.Init)
-			}
 		case *Function:
 			r.function(d)
 		case *Alias:
@@ -39,6 +36,10 @@ type scope struct {
 }
 
 func newScope() scope { return scope{names: map[string]*Symbol{}} }
+
+// bodyScopes is how many scopes there are in a function's body: of the module, the
+// parameters and the body.
+const bodyScopes = 3
 
 // unbound is the slot of a register that was not mentioned yet.
 const unbound = -1
@@ -80,8 +81,13 @@ func (r *resolver) lookup(name string) (*Symbol, *scope) {
 		if n == -2 {
 			prefix, n = splitNumber(name)
 		}
-		if d := s.runs[prefix]; d != nil && n >= 0 {
+		if d := s.runs[prefix]; d != nil && n >= 0 && n < d.Decl.(*Variable).Range {
 			return d, s
+		}
+	}
+	for i := len(r.scopes) - 1; i >= 0 && n >= 0; i-- { // past the last of a run
+		if d := r.scopes[i].runs[prefix]; d != nil {
+			return d, &r.scopes[i]
 		}
 	}
 	for i := len(r.scopes) - 1; i >= 0; i-- { // the run itself, for what is said about it
@@ -103,7 +109,11 @@ func (r *resolver) declare(pos Pos, name string, d any) {
 	s := &r.scopes[len(r.scopes)-1]
 	symbol := r.declared(name, d)
 	run := isRun(symbol)
-	if old := s.clash(name, symbol, run); old != nil {
+	old := s.clash(name, symbol, run)
+	if old == nil && !run && len(r.scopes) == bodyScopes {
+		old = r.scopes[bodyScopes-2].names[name] // a parameter
+	}
+	if old != nil {
 		r.errorf(pos, "%s: declared before%s", clip(name), placeOf(old))
 		return
 	}
@@ -176,24 +186,28 @@ func (r *resolver) declareGlobal(d Decl) {
 	switch d := d.(type) {
 	case *Variable:
 		old := r.scopes[0].names[d.Name]
-		if v, ok := declOf(old).(*Variable); ok {
-			if v.Linkage != Extern && d.Linkage != Extern {
-				r.errorf(d.Pos, "%s: declared before%s", clip(d.Name), placeOf(old))
-			}
+		switch v := declOf(old).(type) {
+		case nil:
+		case *Variable:
+			r.redeclaredVariable(v, d)
 			if d.Linkage == Extern {
 				return
 			}
+		default:
+			r.errorf(d.Pos, "%s: declared before%s", clip(d.Name), placeOf(old))
 		}
 		r.scopes[0].names[d.Name] = r.declared(d.Name, d)
 	case *Function:
 		old := r.scopes[0].names[d.Name]
-		if f, ok := declOf(old).(*Function); ok {
-			if f.Body != nil && d.Body != nil {
-				r.errorf(d.Pos, "%s: defined before%s", clip(d.Name), placeOf(old))
-			}
+		switch f := declOf(old).(type) {
+		case nil:
+		case *Function:
+			r.redeclared(f, d)
 			if d.Body == nil {
 				return
 			}
+		default:
+			r.errorf(d.Pos, "%s: declared before%s", clip(d.Name), placeOf(old))
 		}
 		r.scopes[0].names[d.Name] = r.declared(d.Name, d)
 	case *Alias:
@@ -253,27 +267,25 @@ func (r *resolver) number(b *Block) {
 	}
 }
 
-// block binds a block's names: labels at once, since jumps go forward too, and
-// variables where they are declared.
+// block binds a block's names: labels at once, since jumps go forward too, all
+// else where it is declared.
 func (r *resolver) block(b *Block) {
 	r.scopes = append(r.scopes, newScope())
 	for _, s := range b.Stmts {
-		switch s := s.(type) {
-		case *Label:
-			r.declare(s.Pos, s.Name, s)
-		case *Prototype:
-			r.declare(s.Pos, s.Name, s)
-		case *TargetList:
+		if s, ok := s.(*Label); ok {
 			r.declare(s.Pos, s.Name, s)
 		}
 	}
 	for _, s := range b.Stmts {
 		switch s := s.(type) {
+		case *Prototype:
+			r.declare(s.Pos, s.Name, s)
 		case *Instruction:
 			r.instruction(s)
 		case *Variable:
 			r.variable(s)
 		case *TargetList:
+			r.declare(s.Pos, s.Name, s)
 			for i := range s.Names {
 				r.operand(&s.Names[i])
 			}
