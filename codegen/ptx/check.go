@@ -30,6 +30,7 @@ func Check(m *Module) error {
 		}
 	}
 	c.undefined()
+	c.constants()
 	return c.errs.orNil()
 }
 

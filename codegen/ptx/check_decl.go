@@ -158,6 +158,27 @@ func (c *checker) undefined() {
 	}
 }
 
+// maxConstants is how much constant memory a module has: CUDA C++ Programming
+// Guide, technical specifications.
+const maxConstants = 64 << 10
+
+// constants refuses more constants than there is memory for.
+func (c *checker) constants() {
+	end := int64(0)
+	for _, d := range c.m.Decls {
+		v, ok := d.(*Variable)
+		if !ok || v.Space != SpaceConst || v.Linkage == Extern || v.Bank >= 0 {
+			continue
+		}
+		a := v.Alignment()
+		end = (end+a-1)&^(a-1) + v.Size()
+		if end > maxConstants || end < 0 {
+			c.errorf(v.Pos, "variable %s: constants up to it have %d bytes: want at most %d", clip(v.Name), end, maxConstants)
+			return
+		}
+	}
+}
+
 // specials refuses special registers that version or target lack.
 func (c *checker) specials(ops []Operand) {
 	for i := range ops {

@@ -46,13 +46,17 @@ func (c *checker) wrongVariable(v *Variable, at place) string {
 		return "a predicate: want it in .reg space"
 	case v.Type == SamplerRef && !slices.Contains(c.m.Targets, "texmode_independent"):
 		return "a sampler: want it with .target texmode_independent"
-	case v.Vector > 0 && space != SpaceReg && v.ElementSize() > 16:
+	case v.Vector > 0 && v.ElementSize() > 16:
 		return "vectors of more than 128 bits: want shorter ones"
 	}
-	if why := wrongExtents(v); why != "" {
+	if why := wrongExtents(v, at); why != "" {
 		return why
 	}
 	switch at {
+	case inBody:
+		if v.Linkage != Private {
+			return "a linkage inside a function: want it outside"
+		}
 	case inModule:
 		return c.wrongInModule(v)
 	case inKernelParams:
@@ -70,13 +74,19 @@ func (c *checker) wrongVariable(v *Variable, at place) string {
 
 // wrongExtents looks at extents: only the first may be left out, of something
 // defined elsewhere, of what its values make, or of a function's last parameter.
-func wrongExtents(v *Variable) string {
+func wrongExtents(v *Variable, at place) string {
+	if v.Space == SpaceReg && len(v.Dims) > 0 {
+		return "an array of registers: want .reg with a number in <>, or .local"
+	}
 	for i, d := range v.Dims {
 		if d < 0 && i > 0 {
 			return "no extent: only the first may be left out"
 		}
 	}
-	if len(v.Dims) > 0 && v.Dims[0] < 0 && v.Linkage != Extern && v.Init == nil && v.Space != SpaceParam {
+	if slices.Contains(v.Dims, 0) && at == inBody {
+		return "an extent of 0: want 1 or more"
+	}
+	if len(v.Dims) > 0 && v.Dims[0] < 0 && v.Linkage != Extern && v.Init == nil && (v.Space != SpaceParam || at == inBody) {
 		return "no extent: want one, or values, or .extern"
 	}
 	return ""
@@ -173,6 +183,9 @@ func (c *checker) value(v *Variable, in *Init) string {
 	case OpSymbol:
 		if d, ok := o.Decl().(*Variable); ok && d.Space != SpaceGlobal && d.Space != SpaceConst {
 			return "the address of " + clip(d.Name) + " in ." + d.Space.String() + " space: want .global or .const"
+		}
+		if v.Type.Float() {
+			return "an address for ." + v.Type.String()
 		}
 	}
 	return ""

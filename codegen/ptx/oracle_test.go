@@ -120,8 +120,6 @@ var knownDifferences = []*regexp.Regexp{
 	regexp.MustCompile(`^setmaxnreg\.`),
 	// A part larger than the whole is looked at where it is used.
 	regexp.MustCompile(`^createpolicy\.range\..* [1-9], [1-9];`),
-	// The number of threads is looked at where it is used.
-	regexp.MustCompile(`^bar(rier)?\..* [1-9]`),
 	// Newer ones take what is of PTX 9.3 in older versions too.
 	regexp.MustCompile(`^(multimem\.)?cp\.async\.bulk\.(shared|global).*\.b128 `),
 	regexp.MustCompile(`^(tex|tld4|txq|suld|sust|sured|suq)\.`),

@@ -100,20 +100,28 @@ var asyncRows = []row{
 	{"tensormap.cp_fenceproxy", "global shared::cta tensormap::generic release $scope sync aligned", "m m i=128", PipeAsync, "8.3/90"},
 }
 
+// A block has 16 barriers, for whole warps: PTX ISA 9.7.13.1.
+const (
+	sixteen        = "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15"
+	barrierNumber  = "s=" + sixteen + ":u32"
+	barrierThreads = "s=0,32,64,96,128,160,192,224,256,288,320,352,384,416,448,480,512," +
+		"544,576,608,640,672,704,736,768,800,832,864,896,928,960,992,1024:u32"
+)
+
 // syncRows: PTX ISA 9.7.13.1 to 4, 13, 15, 17 and 18.
 var syncRows = []row{
-	{"bar", "cta@7.8? sync", "s:u32 s:u32?", PipeControl, ""},
-	{"bar", "cta@7.8? arrive", "s:u32 s:u32", PipeControl, "2.0/20"},
-	{"bar", "cta@7.8? red popc u32", "d s:u32 q", PipeControl, "2.0/20"},
-	{"bar", "cta@7.8? red popc u32", "d s:u32 s:u32 q", PipeControl, "2.0/20"},
-	{"bar", "cta@7.8? red and|or pred", "p s:u32 q", PipeControl, "2.0/20"},
-	{"bar", "cta@7.8? red and|or pred", "p s:u32 s:u32 q", PipeControl, "2.0/20"},
-	{"barrier", "cta@7.8? sync aligned?", "s:u32 s:u32?", PipeControl, "6.0/30"},
-	{"barrier", "cta@7.8? arrive aligned?", "s:u32 s:u32", PipeControl, "6.0/30"},
-	{"barrier", "cta@7.8? red popc aligned? u32", "d s:u32 q", PipeControl, "6.0/30"},
-	{"barrier", "cta@7.8? red popc aligned? u32", "d s:u32 s:u32 q", PipeControl, "6.0/30"},
-	{"barrier", "cta@7.8? red and|or aligned? pred", "p s:u32 q", PipeControl, "6.0/30"},
-	{"barrier", "cta@7.8? red and|or aligned? pred", "p s:u32 s:u32 q", PipeControl, "6.0/30"},
+	{"bar", "cta@7.8? sync", barrierNumber + " " + barrierThreads + "?", PipeControl, ""},
+	{"bar", "cta@7.8? arrive", barrierNumber + " " + barrierThreads, PipeControl, "2.0/20"},
+	{"bar", "cta@7.8? red popc u32", "d " + barrierNumber + " q", PipeControl, "2.0/20"},
+	{"bar", "cta@7.8? red popc u32", "d " + barrierNumber + " " + barrierThreads + " q", PipeControl, "2.0/20"},
+	{"bar", "cta@7.8? red and|or pred", "p " + barrierNumber + " q", PipeControl, "2.0/20"},
+	{"bar", "cta@7.8? red and|or pred", "p " + barrierNumber + " " + barrierThreads + " q", PipeControl, "2.0/20"},
+	{"barrier", "cta@7.8? sync aligned?", barrierNumber + " " + barrierThreads + "?", PipeControl, "6.0/30"},
+	{"barrier", "cta@7.8? arrive aligned?", barrierNumber + " " + barrierThreads, PipeControl, "6.0/30"},
+	{"barrier", "cta@7.8? red popc aligned? u32", "d " + barrierNumber + " q", PipeControl, "6.0/30"},
+	{"barrier", "cta@7.8? red popc aligned? u32", "d " + barrierNumber + " " + barrierThreads + " q", PipeControl, "6.0/30"},
+	{"barrier", "cta@7.8? red and|or aligned? pred", "p " + barrierNumber + " q", PipeControl, "6.0/30"},
+	{"barrier", "cta@7.8? red and|or aligned? pred", "p " + barrierNumber + " " + barrierThreads + " q", PipeControl, "6.0/30"},
 	{"bar.warp.sync", "", "s:u32", PipeControl, "6.0/30"},
 	{"barrier.cluster", "arrive release@8.0|relaxed@8.0? aligned?", "", PipeControl, "7.8/90"},
 	{"barrier.cluster", "wait acquire@8.0? aligned?", "", PipeControl, "7.8/90"},
@@ -178,8 +186,8 @@ var syncRows = []row{
 
 // warpRows: PTX ISA 9.7.9.5, 9.7.9.6 and 9.7.13.8 to 14, 9.7.19.5.
 var warpRows = []row{
-	{"shfl", "up|down|bfly|idx b32", "d|p s s:u32 s:u32", PipeLSU, "<6.4/70"},
-	{"shfl", "sync up|down|bfly|idx b32", "d|p s s:u32 s:u32 s:u32", PipeLSU, "6.0/30"},
+	{"shfl", "up|down|bfly|idx b32", "d|p s s:b32 s:b32", PipeLSU, "<6.4/70"},
+	{"shfl", "sync up|down|bfly|idx b32", "d|p s s:b32 s:b32 s:u32", PipeLSU, "6.0/30"},
 	{"vote", "all|any|uni pred", "p q", PipeControl, "<6.4/70"},
 	{"vote", "ballot b32", "d q", PipeControl, "<6.4/70"},
 	{"vote", "sync all|any|uni pred", "p q s:u32", PipeControl, "6.0/30"},
@@ -207,6 +215,6 @@ var controlRows = []row{
 	{"trap", "", "", PipeControl, ""},
 	{"brkpt", "", "", PipeControl, "/11"},
 	{"nanosleep", "u32", "s", PipeControl, "6.3/70"},
-	{"pmevent", "", "i", PipeControl, "1.4"},
+	{"pmevent", "", "i=" + sixteen, PipeControl, "1.4"},
 	{"pmevent", "mask", "i", PipeControl, "3.0/20"},
 }
