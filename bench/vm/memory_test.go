@@ -276,3 +276,19 @@ W: mbarrier.try_wait.parity.shared.b64 %p, [%a+128], 0; @!%p bra W; ld.shared.u3
 	_, rep := p.run(t, in, make([]byte, 4))
 	require.NotEmpty(t, rep.Faults)
 }
+
+// TestExtentsByValues: an array whose first extent is left out is as large as its
+// values say, of vectors too.
+func TestExtentsByValues(t *testing.T) {
+	p := small{
+		decls: ".global .b32 a[] = {3, 4, 5}; .const .b16 b[][2] = {{1, 2}, {3}}; .global .v2 .b32 c[] = {{6, 7}, {8, 9}}; .global .b32 after = 10;",
+		regs:  ".reg .b32 %v; .reg .b16 %h;",
+		body: `ld.global.b32 %v, [a+8]; st.global.b32 [%in0], %v; ld.const.u16 %h, [b+4]; cvt.u32.u16 %v, %h; st.global.b32 [%in0+4], %v;
+ld.const.u16 %h, [b+6]; cvt.u32.u16 %v, %h; st.global.b32 [%in0+8], %v; ld.global.b32 %v, [c+12]; st.global.b32 [%in0+12], %v;
+ld.global.b32 %v, [after]; st.global.b32 [%in0+16], %v;`,
+	}
+	p.everywhere(t, func(out [][]byte, rep *bench.Report) {
+		require.Empty(t, rep.Faults)
+		require.Equal(t, []uint32{5, 3, 0, 9, 10}, toWords(out[0]))
+	}, make([]byte, 20))
+}

@@ -99,14 +99,19 @@ type Variable struct {
 }
 
 // Size is the variable's size in bytes: element size times vector width times
-// extents, a vector of 3 counted as 3. It is 0 for `[]`.
+// extents, a vector of 3 counted as 3. The first extent of `[]` is that of the
+// initial values; without them it is 0.
 func (v *Variable) Size() int64 {
 	n := v.ElementSize()
 	for _, d := range v.Dims {
-		if d < 0 {
+		switch {
+		case d >= 0:
+			n *= d
+		case v.Init != nil:
+			n *= int64(len(v.Init.List))
+		default:
 			return 0
 		}
-		n *= d
 	}
 	return n
 }

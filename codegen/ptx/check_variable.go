@@ -147,12 +147,20 @@ func (c *checker) values(v *Variable, in *Init, shape []int64) string {
 	if shape[0] >= 0 && int64(len(in.List)) > shape[0] {
 		return "more values than elements"
 	}
+	if len(shape) == 1 && v.Vector > 0 && len(in.List) != v.Vector {
+		return "not a value for each of a vector's components"
+	}
+	if shape[0] < 0 && len(in.List) == 0 {
+		return "no values, and no extent"
+	}
 	for i := range in.List {
 		e := &in.List[i]
 		if why := ""; e.IsList {
 			if why = c.values(v, e, shape[1:]); why != "" {
 				return why
 			}
+		} else if len(shape) > 1 {
+			return "one value for an array or a vector: want values in braces"
 		} else if why = c.value(v, e); why != "" {
 			return why
 		}
