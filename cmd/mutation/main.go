@@ -165,7 +165,7 @@ func (s *suite) judge(ctx context.Context, name string, c *bench.Case) error {
 			return err
 		}
 		r.judged = append(r.judged, judged{j, &list[i]})
-		if s.verbose && j.Verdict != mutate.Found && j.Verdict != mutate.Refused {
+		if s.verbose && j.Verdict != mutate.Found {
 			fmt.Fprintf(os.Stderr, "%s: %s: %s\n", name, j.Verdict, &list[i])
 		}
 	}

@@ -27,11 +27,11 @@ func (c *count) add(j *judged) {
 	}
 }
 
-const columns = "mutants | found | of those in the default timing | same wrong answer | unchanged | survived | refused |"
+const columns = "mutants | found | of those in the default timing | same wrong answer | unchanged | survived | not run |"
 
 func (c *count) cells() string {
 	return fmt.Sprintf("%d | %d | %d | %d | %d | %d | %d |", c.all, c.of[mutate.Found], c.first,
-		c.of[mutate.Wrong], c.of[mutate.Unchanged], c.of[mutate.Survived], c.of[mutate.Refused])
+		c.of[mutate.Wrong], c.of[mutate.Unchanged], c.of[mutate.Survived], c.of[mutate.NotRun])
 }
 
 const intro = `# What the virtual machine finds of slips
@@ -47,7 +47,7 @@ give the same bytes in all of them.
   something else, which any test of its results finds.
 - **unchanged**: no fault, and the right bytes in every timing.
 - **survived**: no fault, and bytes that depend on the timing: what the checks should have found.
-- **refused**: no program any more.
+- **not run**: what was changed is not reached at these sizes: the rest of an unrolled loop, say.
 
 Of the mutants whose behaviour depends on the timing, or is a fault, **%d of %d** are found.
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/bench/vm"
+	"github.com/kgen-dev/kgen/codegen/ptx"
 )
 
 // Verdict is what became of a mutant.
@@ -19,6 +20,7 @@ const (
 	Wrong     Verdict = "wrong"     // no fault, and the same wrong answer in every timing: any test finds it
 	Unchanged Verdict = "unchanged" // no fault, and the right answer in every timing
 	Survived  Verdict = "survived"  // no fault, and answers that depend on the timing
+	NotRun    Verdict = "not run"   // the original never comes to what was changed
 	Refused   Verdict = "refused"   // the program or its launch is not taken
 )
 
@@ -47,8 +49,9 @@ type Subject struct {
 	Name    string
 	Case    *bench.Case
 	timings []vm.Options
-	steps   int64  // that a run of it takes
-	answer  uint64 // that it gives
+	steps   int64          // that a run of it takes
+	answer  uint64         // that it gives
+	ran     map[int32]bool // lines with an instruction that ran
 }
 
 // NewSubject runs a case in every timing; the error says what is not right of it.
@@ -68,7 +71,47 @@ func NewSubject(ctx context.Context, name string, c *bench.Case, timings []vm.Op
 		}
 		s.answer, s.steps = answer, max(s.steps, total(r.Counters.Instructions))
 	}
-	return s, nil
+	var err error
+	s.ran, err = linesRun(ctx, c)
+	return s, err
+}
+
+// linesRun is the lines of a case's PTX that some warp came to. Counts are by line of
+// the source where the PTX says which: so the program is printed without.
+func linesRun(ctx context.Context, c *bench.Case) (map[int32]bool, error) {
+	tree, err := ptx.Parse(c.PTXFile, c.PTX)
+	if err != nil {
+		return nil, err
+	}
+	bare := *c
+	bare.PTX = withoutSource(tree)
+	again, err := ptx.Parse(c.PTXFile, bare.PTX)
+	if err != nil {
+		return nil, err
+	}
+	dev, err := vm.New(vm.Options{Checks: vm.NoChecks()})
+	if err != nil {
+		return nil, err
+	}
+	defer dev.Close()
+	r, err := bench.RunCase(ctx, dev, &bare, bench.RunOptions{Lines: true})
+	if err != nil {
+		return nil, err
+	}
+	printed := map[int32]bool{}
+	for _, l := range r.Lines {
+		if l.Instructions.Warp > 0 {
+			printed[int32(l.Line)] = true
+		}
+	}
+	ran := map[int32]bool{}
+	copies := instructions(again)
+	for i, in := range instructions(tree) {
+		if printed[copies[i].Pos.Line] {
+			ran[in.Pos.Line] = true
+		}
+	}
+	return ran, nil
 }
 
 // run runs a case and gives a hash of what its buffers hold at the end.
@@ -98,6 +141,9 @@ func (s *Subject) run(ctx context.Context, c *bench.Case, opt vm.Options) (*benc
 
 // Judge runs a mutant in every timing, until a fault is reported.
 func (s *Subject) Judge(ctx context.Context, m *Mutant) (Judgement, error) {
+	if !s.ran[m.Line] {
+		return Judgement{Verdict: NotRun}, nil
+	}
 	c := *s.Case
 	c.PTX = []byte(m.PTX)
 	answers := map[uint64]bool{}

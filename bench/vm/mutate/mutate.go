@@ -346,3 +346,54 @@ func accesses(words []string) bool {
 	}
 	return false
 }
+
+// withoutSource prints a module without its .loc directives.
+func withoutSource(m *ptx.Module) []byte {
+	var strip func(b *ptx.Block) *ptx.Block
+	strip = func(b *ptx.Block) *ptx.Block {
+		c := *b
+		c.Stmts = nil
+		for _, s := range b.Stmts {
+			switch s := s.(type) {
+			case *ptx.Loc:
+			case *ptx.Block:
+				c.Stmts = append(c.Stmts, strip(s))
+			default:
+				c.Stmts = append(c.Stmts, s)
+			}
+		}
+		return &c
+	}
+	bare := *m
+	bare.Decls = slices.Clone(m.Decls)
+	for i, d := range bare.Decls {
+		if f, ok := d.(*ptx.Function); ok && f.Body != nil {
+			g := *f
+			g.Body = strip(f.Body)
+			bare.Decls[i] = &g
+		}
+	}
+	return []byte(bare.String())
+}
+
+// instructions lists a module's, in the order of the text.
+func instructions(m *ptx.Module) []*ptx.Instruction {
+	var list []*ptx.Instruction
+	var walk func(b *ptx.Block)
+	walk = func(b *ptx.Block) {
+		for _, s := range b.Stmts {
+			switch s := s.(type) {
+			case *ptx.Block:
+				walk(s)
+			case *ptx.Instruction:
+				list = append(list, s)
+			}
+		}
+	}
+	for _, d := range m.Decls {
+		if f, ok := d.(*ptx.Function); ok && f.Body != nil {
+			walk(f.Body)
+		}
+	}
+	return list
+}
