@@ -177,10 +177,10 @@ func TestBarrierCount(t *testing.T) {
 		{"bar.sync 1, 64;", ""},
 		{"bar.sync 1;", ""},
 		{"bar.sync 1, 0;", "barrier 1 of 0 threads: want a multiple of 32 from 32"},
-		{"bar.sync 1, 33;", "barrier 1 of 33 threads: want a multiple of 32 from 32"},
-		{"barrier.sync 2, 50;", "barrier 2 of 50 threads: want a multiple of 32 from 32"},
+		{"mov.u32 %c, 33; bar.sync 1, %c;", "barrier 1 of 33 threads: want a multiple of 32 from 32"},
+		{"mov.u32 %c, 50; barrier.sync 2, %c;", "barrier 2 of 50 threads: want a multiple of 32 from 32"},
 		{"mov.u32 %c, 63; bar.sync 3, %c;", "barrier 3 of 63 threads: want a multiple of 32 from 32"},
-		{"bar.red.popc.u32 %c, 1, 40, %p;", "barrier 1 of 40 threads: want a multiple of 32 from 32"},
+		{"mov.u32 %c, 40; bar.red.popc.u32 %c, 1, %c, %p;", "barrier 1 of 40 threads: want a multiple of 32 from 32"},
 	} {
 		_, report := small{regs: ".reg .b32 %c; .reg .pred %p;", body: "setp.eq.u32 %p, %t, 0;" + c.body, block: 64}.run(t)
 		if c.fault == "" {

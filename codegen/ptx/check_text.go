@@ -32,6 +32,9 @@ func (m *operandMatch) want(s *operandSpec) string {
 	case kindDest, kindReg:
 		return "a " + t + "register"
 	case kindSource, kindAddress:
+		if s.values != nil {
+			return "a " + t + "register or " + s.String()
+		}
 		return "a " + t + "register or number"
 	case kindVectorD, kindVectorS:
 		return plural(m.r.vec, t)
