@@ -269,6 +269,8 @@ type decodedTile struct {
 	n   int // registers
 	raw [4]lanes32
 	v   [tileM * maxTileK]float32
+
+	sided [tileM * maxTileK]float32 // of B: its columns side by side
 }
 
 // operandTile decodes an operand, unless it is the one decoded before.
@@ -295,9 +297,10 @@ func (w *warp) operandTile(slots []int32, t ptx.Type, op *mmaOp, isB bool) *deco
 		c.raw[i] = w.r[s]
 	}
 	if isB {
-		decodeB(c, n, t, op.k)
+		decodeB(c.v[:], &c.raw, n, t, op.k)
+		sideBySide(c.sided[:], c.v[:], op.k, &evenFirst)
 	} else {
-		decodeA(c, n, t, op.k)
+		decodeA(c.v[:], &c.raw, n, t, op.k)
 	}
 	return c
 }
@@ -309,36 +312,29 @@ func (w *warp) scratch() *tiles {
 	return w.tiles
 }
 
-func decodeA(c *decodedTile, n int, t ptx.Type, k int) {
+func decodeA(out []float32, raw *[4]lanes32, n int, t ptx.Type, k int) {
 	per := perRegister(t)
 	for r := range n {
-		c.decodeRows(&c.raw[r], t, c.v[8*(r&1)*k+(r>>1)*4*per:], k)
+		decodeRows(out[8*(r&1)*k+(r>>1)*4*per:], &raw[r], t, k)
 	}
 }
 
-func decodeB(c *decodedTile, n int, t ptx.Type, k int) {
+func decodeB(out []float32, raw *[4]lanes32, n int, t ptx.Type, k int) {
 	per := perRegister(t)
 	for r := range n {
-		c.decodeRows(&c.raw[r], t, c.v[r*4*per:], k)
+		decodeRows(out[r*4*per:], &raw[r], t, k)
 	}
 }
 
 // decodeRows decodes one register of all lanes: consecutive numbers, at 4 places
 // in each of 8 rows of k.
-func (c *decodedTile) decodeRows(raw *lanes32, t ptx.Type, out []float32, k int) {
+func decodeRows(out []float32, raw *lanes32, t ptx.Type, k int) {
 	switch t {
 	case ptx.F16:
 		for g := range 8 {
 			row := out[g*k : g*k+8]
 			for q := range 4 {
-				v := raw[4*g+q]
-				if v&0x7c00 == 0x7c00 || v&0x7c000000 == 0x7c000000 {
-					row[2*q], row[2*q+1] = half(uint16(v)), half(uint16(v>>16))
-					continue
-				}
-				// As half does, in line.
-				row[2*q] = math.Float32frombits(v&0x8000<<16|v&0x7fff<<13) * 0x1p112
-				row[2*q+1] = math.Float32frombits(v&0x80000000|v&0x7fff0000>>3) * 0x1p112
+				row[2*q], row[2*q+1] = twoHalves(raw[4*g+q])
 			}
 		}
 	case ptx.BF16:
@@ -359,6 +355,17 @@ func (c *decodedTile) decodeRows(raw *lanes32, t ptx.Type, out []float32, k int)
 	}
 }
 
+// twoHalves are the two f16 of a word, small enough to be inlined.
+func twoHalves(v uint32) (lo, hi float32) {
+	if v&0x7c00 == 0x7c00 || v&0x7c000000 == 0x7c000000 {
+		return bothHalves(v)
+	}
+	// As half does.
+	return math.Float32frombits(v&0x8000<<16|v&0x7fff<<13) * 0x1p112, math.Float32frombits(v&0x80000000|v&0x7fff0000>>3) * 0x1p112
+}
+
+func bothHalves(v uint32) (lo, hi float32) { return half(uint16(v)), half(uint16(v >> 16)) }
+
 // half is num.F16ToF32, small enough to be inlined.
 func half(h uint16) float32 {
 	if h&0x7c00 == 0x7c00 {
@@ -374,7 +381,7 @@ func perRegister(t ptx.Type) int { return 32 / heldBits(t) }
 func expand(e *[8]float32, v uint32, t ptx.Type) {
 	switch t {
 	case ptx.F16:
-		e[0], e[1] = half(uint16(v)), half(uint16(v>>16))
+		e[0], e[1] = twoHalves(v)
 	case ptx.BF16:
 		e[0], e[1] = math.Float32frombits(v<<16), math.Float32frombits(v&0xffff0000)
 	case ptx.TF32:
@@ -422,41 +429,36 @@ func expand(e *[8]float32, v uint32, t ptx.Type) {
 	}
 }
 
-// multiply adds a*b to the fragments: rows and columns of k numbers. Eight sums
-// at a time stay in registers: two rows by four columns. Of an 8-row shape the
-// second rows are left alone.
+// decodeWords decodes 16 bytes as registers hold elements.
+func decodeWords(e *[32]float32, data *[16]byte, t ptx.Type) int {
+	switch t {
+	case ptx.F16:
+		for i := range 4 {
+			e[2*i], e[2*i+1] = twoHalves(*at[uint32](data[4*i:]))
+		}
+		return 8
+	case ptx.BF16:
+		for i := range 4 {
+			v := *at[uint32](data[4*i:])
+			e[2*i], e[2*i+1] = math.Float32frombits(v<<16), math.Float32frombits(v&0xffff0000)
+		}
+		return 8
+	}
+	var part [8]float32
+	per := perRegister(t)
+	for i := range 4 {
+		expand(&part, *at[uint32](data[4*i:]), t)
+		copy(e[i*per:], part[:per])
+	}
+	return 4 * per
+}
+
+// multiply adds a*b to the fragments: rows of A, k numbers each, and the columns
+// of B side by side, the even ones first. Of an 8-row shape the second rows are
+// left alone.
 func multiply(f *fragments, a, b []float32, rows, k int) {
-	for g := range 8 {
-		a0 := a[g*k : g*k+k]
-		a1 := a0
-		if rows > 8 {
-			a1 = a[(g+8)*k : (g+8)*k+k]
-		}
-		for t := 0; t < 4; t += 2 {
-			l := (4*g + t) & (warpSize - 2)
-			b0, b1 := b[2*t*k:2*t*k+k], b[(2*t+1)*k:(2*t+1)*k+k]
-			b2, b3 := b[(2*t+2)*k:(2*t+2)*k+k], b[(2*t+3)*k:(2*t+3)*k+k]
-			c00, c01, c02, c03 := f[0][l], f[1][l], f[0][l+1], f[1][l+1]
-			c10, c11, c12, c13 := f[2][l], f[3][l], f[2][l+1], f[3][l+1]
-			a1, b0, b1, b2, b3 := a1[:len(a0)], b0[:len(a0)], b1[:len(a0)], b2[:len(a0)], b3[:len(a0)]
-			for i, x := range a0 {
-				y := a1[i]
-				v := b0[i]
-				c00 += x * v
-				c10 += y * v
-				v = b1[i]
-				c01 += x * v
-				c11 += y * v
-				v = b2[i]
-				c02 += x * v
-				c12 += y * v
-				v = b3[i]
-				c03 += x * v
-				c13 += y * v
-			}
-			f[0][l], f[1][l], f[0][l+1], f[1][l+1] = c00, c01, c02, c03
-			f[2][l], f[3][l], f[2][l+1], f[3][l+1] = c10, c11, c12, c13
-		}
+	for i := 0; i < rows/4; i += 2 {
+		addRows(f[i][:], f[i+1][:], 4, a[4*i*k:], b, k)
 	}
 }
 
@@ -467,18 +469,12 @@ func (w *warp) mmaFloat(in *inst, op *mmaOp) {
 	b := w.operandTile(op.b, op.bt, op, true)
 	f := &w.scratch().acc
 	w.readAccumulator(f, op.c, op.ct)
-	w.multiply(f, a, b.v[:], op)
-	w.writeAccumulator(f, op.d, op.dt)
-}
-
-// multiply adds a*b to the fragments the way the device adds.
-func (w *warp) multiply(f *fragments, a, b []float32, op *mmaOp) {
-	rows := min(op.m, tileM)
 	if op.fused == nil {
-		multiply(f, a, b, rows, op.k)
-		return
+		multiply(f, a, b.sided[:], op.m, op.k)
+	} else {
+		op.fused.multiply(&w.scratch().fused, f, a, b.v[:], op.m, op.k)
 	}
-	op.fused.multiply(&w.scratch().fused, f, a, b, rows, op.k)
+	w.writeAccumulator(f, op.d, op.dt)
 }
 
 // readAccumulator reads C.
@@ -527,7 +523,7 @@ func (w *warp) mmaInteger(in *inst, op *mmaOp) {
 	b := w.operandTile(op.b, op.bt, op, true)
 	f := &w.scratch().acc
 	*f = fragments{}
-	multiply(f, a, b.v[:], op.m, op.k)
+	multiply(f, a, b.sided[:], op.m, op.k)
 	for i, s := range op.d {
 		d, acc := &w.r[s], &w.r[op.c[i]]
 		for lane := range d {

@@ -88,17 +88,6 @@ func elementsOf(e *[32]float32, p *[16]byte, t ptx.Type) int {
 	return decodeWords(e, &data, t)
 }
 
-// decodeWords decodes 16 bytes as registers hold elements.
-func decodeWords(e *[32]float32, data *[16]byte, t ptx.Type) int {
-	var part [8]float32
-	per := perRegister(t)
-	for i := range 4 {
-		expand(&part, *at[uint32](data[4*i:]), t)
-		copy(e[i*per:], part[:per])
-	}
-	return 4 * per
-}
-
 // readMatrix decodes a matrix in shared memory to rows of k numbers, and notes
 // the rows that are undefined.
 func readMatrix(x *tensorWork, m *matrix, t ptx.Type, out []float32, k int, bad []uint32) {
@@ -306,35 +295,15 @@ func (p *product) defineSums(x *tensorWork, t *productTiles, m *tensorMemory, la
 	}
 }
 
-// addProducts adds a*b to sums: rows and columns of k numbers. Products are
-// rounded with each addition, in the order of k.
+// addProducts adds a*b to sums: rows and columns of k numbers, of both a multiple
+// of eight.
 func addProducts(sums, a, b []float32, rows, cols, k int) {
-	for r := 0; r < rows; r += 2 {
-		a0, a1 := a[r*k:(r+1)*k], a[(r+1)*k:(r+2)*k]
-		s0, s1 := sums[r*cols:(r+1)*cols], sums[(r+1)*cols:(r+2)*cols]
-		for c := 0; c < cols; c += 4 {
-			b0, b1 := b[c*k:(c+1)*k], b[(c+1)*k:(c+2)*k]
-			b2, b3 := b[(c+2)*k:(c+3)*k], b[(c+3)*k:(c+4)*k]
-			c00, c01, c02, c03 := s0[c], s0[c+1], s0[c+2], s0[c+3]
-			c10, c11, c12, c13 := s1[c], s1[c+1], s1[c+2], s1[c+3]
-			a1, b0, b1, b2, b3 := a1[:len(a0)], b0[:len(a0)], b1[:len(a0)], b2[:len(a0)], b3[:len(a0)]
-			for i, x := range a0 {
-				y := a1[i]
-				v := b0[i]
-				c00 += x * v
-				c10 += y * v
-				v = b1[i]
-				c01 += x * v
-				c11 += y * v
-				v = b2[i]
-				c02 += x * v
-				c12 += y * v
-				v = b3[i]
-				c03 += x * v
-				c13 += y * v
-			}
-			s0[c], s0[c+1], s0[c+2], s0[c+3] = c00, c01, c02, c03
-			s1[c], s1[c+1], s1[c+2], s1[c+3] = c10, c11, c12, c13
+	var sided [eightColumns * 2 * maxTileK]float32
+	for c := 0; c < cols; c += eightColumns {
+		sideBySide(sided[:], b[c*k:], k, &inOrder)
+		for r := 0; r < rows; r += 8 {
+			at := sums[r*cols+c:]
+			addRows(at, at[4:], cols, a[r*k:], sided[:], k)
 		}
 	}
 }

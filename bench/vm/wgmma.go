@@ -375,6 +375,8 @@ type wideTiles struct {
 	a   [tileM * maxTileK]float32
 	b   [256 / tileN][tileN * maxTileK]float32 // 8 columns each
 	bad undefinedProduct
+
+	sided [tileN * maxTileK]float32
 }
 
 // computeWgmma multiplies for the warp's rows.
@@ -402,7 +404,12 @@ func (w *warp) computeWgmma(f *wgmmaFlight) {
 		default:
 			w.readAccumulator(c, regs, op.dt)
 		}
-		w.multiply(c, t.a[:], t.b[p][:], &op.mmaOp)
+		if op.fused == nil {
+			sideBySide(t.sided[:], t.b[p][:], op.k, &evenFirst)
+			multiply(c, t.a[:], t.sided[:], tileM, op.k)
+		} else {
+			op.fused.multiply(&w.scratch().fused, c, t.a[:], t.b[p][:], tileM, op.k)
+		}
 		if op.dt == ptx.S32 {
 			w.addInteger(c, regs, f.keep, op.sat)
 		} else {
@@ -439,14 +446,11 @@ func (w *warp) wgmmaA(f *wgmmaFlight, t *wideTiles) {
 	op := f.in.wg
 	k := op.keptK()
 	if op.aRegs {
-		tile := decodedTile{}
-		tile.raw = f.regs
-		decodeA(&tile, 4, op.at, k)
-		t.a = tile.v
+		decodeA(t.a[:], &f.regs, len(f.regs), op.at, k)
 	} else {
 		first := 16 * (w.number & 3)
 		desc := decodeDescriptor(f.a)
-		var e [16]float32
+		var e [32]float32
 		op.chunks(&desc, first, tileM, k, op.transA, func(addr uint64, row, at int) {
 			n := w.chunkAt(f, addr, &e, op.at)
 			if op.transA {
@@ -473,7 +477,7 @@ func (w *warp) wgmmaA(f *wgmmaFlight, t *wideTiles) {
 func (w *warp) wgmmaB(f *wgmmaFlight, t *wideTiles) {
 	op := f.in.wg
 	desc := decodeDescriptor(f.b)
-	var e [16]float32
+	var e [32]float32
 	op.chunks(&desc, 0, op.n, op.k, op.transB, func(addr uint64, col, k int) {
 		n := w.chunkAt(f, addr, &e, op.bt)
 		if op.transB {
@@ -497,22 +501,15 @@ func (w *warp) matrixChunk(addr uint64) (off uint64, ok bool) {
 }
 
 // chunkAt decodes 16 bytes of shared memory.
-func (w *warp) chunkAt(f *wgmmaFlight, addr uint64, e *[16]float32, t ptx.Type) int {
+func (w *warp) chunkAt(f *wgmmaFlight, addr uint64, e *[32]float32, t ptx.Type) int {
 	off, ok := w.matrixChunk(addr)
 	n := 128 / heldBits(t)
 	if !ok {
 		w.faultAt(bench.BadDescriptor, f.in, 0, &addr, "shared", "the matrix reaches shared address %#x: the block has %d bytes from %#x", addr, w.b.l.sharedSize, w.b.sharedBase)
-		*e = [16]float32{}
+		*e = [32]float32{}
 		return n
 	}
-	p := w.b.shared[off:][:16]
-	var part [8]float32
-	per := perRegister(t)
-	for i := range 4 {
-		expand(&part, *at[uint32](p[4*i:]), t)
-		copy(e[i*per:], part[:per])
-	}
-	return n
+	return decodeWords(e, (*[16]byte)(w.b.shared[off:]), t)
 }
 
 // chunkUndefined notes rows or columns that were read from bytes never written.

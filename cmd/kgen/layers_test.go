@@ -57,6 +57,7 @@ var doors = map[string]string{
 	"github.com/schollz/progressbar":     "cmd/kgen/internal/cli",
 	"github.com/spf13/cobra":             "cmd/kgen/internal/cli",
 	"github.com/spf13/pflag":             "cmd/kgen/internal/cli",
+	"golang.org/x/sys":                   "bench/vm",
 	"golang.org/x/term":                  "cmd/kgen/internal/cli",
 	"golang.org/x/image":                 "roofline/plot",
 	"golang.org/x/sync":                  "...",

@@ -1,0 +1,7 @@
+//go:build !amd64
+
+package vm
+
+const vectorTiles = false
+
+func addRowsVector(lo, hi *float32, step int, a, b *float32, k int) { panic("no vector code") }
