@@ -153,9 +153,9 @@ func TestGeneratedPackageRuns(t *testing.T) {
 		gpu    string
 		maps   int // tensor maps of all steps, if the device encodes them
 	}{
-		{"flashattn", map[string]string{"batch": "1", "heads": "2", "kv-heads": "1", "seq": "130", "seq-kv": "200"}, "h100", 3},
+		{"flashattn", map[string]string{"batch": "1", "heads": "2", "kv-heads": "1", "seq": "130", "seq-kv": "200"}, "h100", 4}, // Q, K, V and O
 		{"flashattn", map[string]string{"batch": "2", "heads": "4", "kv-heads": "2", "seq": "70", "seq-kv": "90"}, "a100", 0},
-		{"gemm", map[string]string{"m": "70", "n": "72", "k": "40"}, "h100", 2},
+		{"gemm", map[string]string{"m": "70", "n": "72", "k": "40"}, "h100", 3},
 		{"gemm", map[string]string{"m": "70", "n": "77", "k": "33"}, "a100", 0},
 		{"layernorm", map[string]string{"rows": "3", "cols": "2000"}, "a100", 0},
 		{"layernorm", map[string]string{"rows": "3", "cols": "777"}, "rtx4090", 0},
