@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/kgen-dev/kgen/kernels/space"
 	"github.com/kgen-dev/kgen/roofline"
 	"github.com/kgen-dev/kgen/roofline/plot"
+	"github.com/kgen-dev/kgen/tune"
 	"github.com/kgen-dev/kgen/tune/explore"
 	"github.com/kgen-dev/kgen/tune/search"
 	"github.com/kgen-dev/kgen/tune/spec"
@@ -36,6 +38,7 @@ type spaceReport struct {
 	Evaluations int                   `json:"evaluations"`
 	Fresh       int                   `json:"fresh"` // evaluations that were not in the store
 	Failures    map[store.Outcome]int `json:"failures"`
+	Wrong       []tune.Wrong          `json:"wrong,omitempty"` // what computes something else, or faults
 	Best        []spaceBest           `json:"best"`
 	Importance  []explore.Importance  `json:"importance"`
 	Seconds     map[string]float64    `json:"seconds"` // by phase, added up over all processes
@@ -117,6 +120,9 @@ func (a *app) spaceReport(f *tuneFlags, b *spec.Bound, r *explore.Result) *space
 			}
 		} else {
 			out.Failures[e.Outcome]++
+			if e.Outcome == store.Correctness || e.Outcome == store.Runtime {
+				out.Wrong = append(out.Wrong, tune.Wrong{Config: t.Config, Outcome: e.Outcome, Fault: e.Error})
+			}
 		}
 		try.BestUS = best
 		out.Trace = append(out.Trace, try)
@@ -136,7 +142,18 @@ func bestOf(t *explore.Trial) spaceBest {
 	return b
 }
 
+// printSpace prints a report; configurations that a check found wrong are its error.
 func (a *app) printSpace(b *spec.Bound, r *spaceReport) error {
+	if err := a.printSpaceReport(b, r); err != nil {
+		return err
+	}
+	if n := len(r.Wrong); n > 0 {
+		return wrong(fmt.Errorf("%s: %d wrong configurations found and left out; the first: %s", visible(r.Kernel), n, r.Wrong[0].Config))
+	}
+	return nil
+}
+
+func (a *app) printSpaceReport(b *spec.Bound, r *spaceReport) error {
 	if a.json {
 		return a.printJSON(r)
 	}
@@ -147,6 +164,7 @@ func (a *app) printSpace(b *spec.Bound, r *spaceReport) error {
 	if err := a.printSpaceBest(r.Best); err != nil {
 		return err
 	}
+	a.printSpaceFailures(r)
 	a.printImportance(r.Importance)
 	var parts []string
 	for _, phase := range slices.Sorted(maps.Keys(r.Seconds)) {
@@ -157,6 +175,27 @@ func (a *app) printSpace(b *spec.Bound, r *spaceReport) error {
 	}
 	fmt.Fprintf(a.out, "plot      %s\nstore     %s\n", r.Artifacts.Plot, r.Artifacts.Store)
 	return nil
+}
+
+// mostWrong is how many of the wrong are printed.
+const mostWrong = 5
+
+// printSpaceFailures names what is wrong, and of every other kind of failure the first.
+func (a *app) printSpaceFailures(r *spaceReport) {
+	for _, w := range r.Wrong[:min(mostWrong, len(r.Wrong))] {
+		fmt.Fprintf(a.out, "wrong     %s: %s\n", w.Config, oneLine(errors.New(w.Fault)))
+	}
+	if n := len(r.Wrong) - mostWrong; n > 0 {
+		fmt.Fprintf(a.out, "wrong     %d more: --json lists all\n", n)
+	}
+	for _, o := range store.Outcomes() {
+		if o == store.Correctness || o == store.Runtime {
+			continue
+		}
+		if i := slices.IndexFunc(r.Trace, func(t spaceTry) bool { return t.Status == o && t.Error != "" }); i >= 0 {
+			fmt.Fprintf(a.out, "failed    %s, the first: %s: %s\n", o, r.Trace[i].Config, oneLine(errors.New(r.Trace[i].Error)))
+		}
+	}
 }
 
 // printImportance says how much each parameter matters, if that is known.
