@@ -30,6 +30,8 @@ type instruction struct {
 	n         int      // of operands tried; 0: 1024
 	selectors []string // of video instructions: of the result and the operands
 	minus     int      // the operand, from 1, with a minus
+	before    string   // instructions that take the last operand
+	after     string   // instructions that take the result's place, in %dq
 }
 
 // check runs the instruction on many operands, a thread each.
@@ -39,13 +41,19 @@ func (ins instruction) check(t *testing.T) {
 	if n == 0 {
 		n = 1024
 	}
+	vals, in := ins.operands(n)
+	ins.compare(t, vals, ins.run(t, in, n))
+}
+
+// operands are operands for n threads, and the same as they lie in memory.
+func (ins instruction) operands(n int) (vals [][]uint64, in []byte) {
 	r := rand.New(rand.NewPCG(uint64(len(ins.op)), 7))
 	gen := ins.values
 	if gen == nil {
 		gen = anyBits
 	}
-	in := make([]byte, 0, n*8*len(ins.src))
-	vals := make([][]uint64, n)
+	in = make([]byte, 0, n*8*len(ins.src))
+	vals = make([][]uint64, n)
 	for i := range n {
 		for _, w := range ins.src {
 			v := gen(r, w)
@@ -56,8 +64,13 @@ func (ins instruction) check(t *testing.T) {
 			in = binary.LittleEndian.AppendUint64(in, v)
 		}
 	}
-	got := ins.run(t, in, n)
-	for i := range n {
+	return vals, in
+}
+
+// compare holds results to what the instruction computes of the operands.
+func (ins instruction) compare(t *testing.T, vals [][]uint64, got []uint64) {
+	t.Helper()
+	for i := range vals {
 		want := ins.want(vals[i])
 		if ins.dst < 64 {
 			want &= 1<<ins.dst - 1
@@ -76,26 +89,43 @@ func (ins instruction) run(t *testing.T, in []byte, n int) []uint64 {
 	var body strings.Builder
 	body.WriteString("mov.u32 %c, %ctaid.x; mad.lo.u32 %t, %c, 128, %t;\n")
 	fmt.Fprintf(&body, "mad.wide.u32 %%ad, %%t, %d, %%in0;\n", 8*len(ins.src))
+	ins.write(&body)
+	body.WriteString("mad.wide.u32 %ad, %t, 8, %in1; st.global.b64 [%ad], %dq;")
+	target := ins.target
+	if target == "" {
+		target = "sm_90a"
+	}
+	p := small{target: target, regs: instructionRegs, body: body.String(), grid: uint32(rows / 128), block: 128, opt: ins.opt}
+	out, report := p.run(t, in, make([]byte, 8*rows))
+	require.Empty(t, report.Faults)
+	return toLongs(out[1])[:n]
+}
+
+// instructionRegs are the registers that write uses.
+const instructionRegs = ".reg .b64 %ad, %dq, %q<4>; .reg .b32 %c, %x, %dr, %r<4>; .reg .b16 %dh, %h<4>; .reg .b8 %e<5>; .reg .pred %dp, %dp2, %sp<4>;"
+
+// write loads the operands from %ad on, and computes the result in %dq.
+func (ins instruction) write(body *strings.Builder) {
 	var args []string
 	bytes := strings.Contains(ins.op, "e2m1x2") // which wants registers of 8 bits
 	for i, w := range ins.src {
 		if w == 8 && bytes {
-			fmt.Fprintf(&body, "ld.global.b8 %%e%d, [%%ad+%d];\n", i, 8*i)
+			fmt.Fprintf(body, "ld.global.b8 %%e%d, [%%ad+%d];\n", i, 8*i)
 			args = append(args, fmt.Sprintf("%%e%d", i))
 			continue
 		}
 		switch w {
 		case 1:
-			fmt.Fprintf(&body, "ld.global.u32 %%x, [%%ad+%d]; setp.ne.u32 %%sp%d, %%x, 0;\n", 8*i, i)
+			fmt.Fprintf(body, "ld.global.u32 %%x, [%%ad+%d]; setp.ne.u32 %%sp%d, %%x, 0;\n", 8*i, i)
 			args = append(args, fmt.Sprintf("%%sp%d", i))
 		case 8, 16:
-			fmt.Fprintf(&body, "ld.global.u16 %%h%d, [%%ad+%d];\n", i, 8*i)
+			fmt.Fprintf(body, "ld.global.u16 %%h%d, [%%ad+%d];\n", i, 8*i)
 			args = append(args, fmt.Sprintf("%%h%d", i))
 		case 32:
-			fmt.Fprintf(&body, "ld.global.b32 %%r%d, [%%ad+%d];\n", i, 8*i)
+			fmt.Fprintf(body, "ld.global.b32 %%r%d, [%%ad+%d];\n", i, 8*i)
 			args = append(args, fmt.Sprintf("%%r%d", i))
 		default:
-			fmt.Fprintf(&body, "ld.global.b64 %%q%d, [%%ad+%d];\n", i, 8*i)
+			fmt.Fprintf(body, "ld.global.b64 %%q%d, [%%ad+%d];\n", i, 8*i)
 			args = append(args, fmt.Sprintf("%%q%d", i))
 		}
 	}
@@ -107,17 +137,23 @@ func (ins instruction) run(t *testing.T, in []byte, n int) []uint64 {
 			args[i-1] += "." + sel
 		}
 	}
-	dst := map[int]string{1: "%dp", 8: "%dh", 16: "%dh", 32: "%dr", 64: "%dq"}[ins.dst]
+	dst := map[int]string{1: "%dp", 2: "%dp|%dp2", 8: "%dh", 16: "%dh", 32: "%dr", 33: "%dr|%dp", 64: "%dq"}[ins.dst]
 	if ins.dst == 8 && bytes {
 		dst = "%e4"
 	}
 	if len(ins.selectors) > 0 && ins.selectors[0] != "" {
 		dst += "." + ins.selectors[0]
 	}
-	fmt.Fprintf(&body, "%s %s, %s%s;\n", ins.op, dst, strings.Join(args, ", "), ins.consts)
+	if ins.before != "" {
+		args = args[:len(args)-1] // the last is for before
+		body.WriteString(ins.before)
+	}
+	fmt.Fprintf(body, "%s %s, %s%s;\n", ins.op, dst, strings.Join(args, ", "), ins.consts)
 	switch ins.dst {
 	case 1:
 		body.WriteString("selp.u64 %dq, 1, 0, %dp;\n")
+	case 2:
+		body.WriteString("selp.u64 %dq, 1, 0, %dp; @%dp2 add.u64 %dq, %dq, 2;\n")
 	case 8, 16:
 		if dst == "%e4" {
 			body.WriteString("cvt.u16.u8 %dh, %e4;\n")
@@ -125,20 +161,10 @@ func (ins instruction) run(t *testing.T, in []byte, n int) []uint64 {
 		body.WriteString("cvt.u64.u16 %dq, %dh;\n")
 	case 32:
 		body.WriteString("cvt.u64.u32 %dq, %dr;\n")
+	case 33:
+		body.WriteString("cvt.u64.u32 %dq, %dr; @%dp add.u64 %dq, %dq, 0x100000000;\n")
 	}
-	body.WriteString("mad.wide.u32 %ad, %t, 8, %in1; st.global.b64 [%ad], %dq;")
-	target := ins.target
-	if target == "" {
-		target = "sm_90a"
-	}
-	p := small{
-		target: target,
-		regs:   ".reg .b64 %ad, %dq, %q<4>; .reg .b32 %c, %x, %dr, %r<4>; .reg .b16 %dh, %h<4>; .reg .b8 %e<5>; .reg .pred %dp, %sp<4>;",
-		body:   body.String(), grid: uint32(rows / 128), block: 128, opt: ins.opt,
-	}
-	out, report := p.run(t, in, make([]byte, 8*rows))
-	require.Empty(t, report.Faults)
-	return toLongs(out[1])[:n]
+	body.WriteString(ins.after)
 }
 
 // anyBits favours the values where things go wrong.
