@@ -2,6 +2,7 @@ package gopkg
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
@@ -58,7 +59,7 @@ func imageOf(v *Variant) string { return lowerFirst(exported(v.Name)) + "Image" 
 func (w *writer) shape() {
 	var fields []jen.Code
 	for _, s := range w.Sizes {
-		fields = append(fields, jen.Id(s.Field).Int().Comment(s.Doc))
+		fields = append(fields, jen.Id(s.Field).Int().Comment(s.Symbol+": "+s.Doc))
 	}
 	w.comment("%sShape is the sizes of a problem of %s.", w.Prefix, w.Doc)
 	w.file.Type().Id(w.Prefix + "Shape").Struct(fields...)
@@ -75,15 +76,18 @@ func (w *writer) args() {
 		case !p.Type.IsScalar():
 			fields = append(fields, jen.Id(field).Uint64().Comment("address of "+viewDoc(p.Type)))
 			values = append(values, jen.Id("a").Dot(field))
-		case p.Type.Elem == ir.F32:
-			fields = append(fields, jen.Id(field).Float32())
-			values = append(values, jen.Uint64().Call(jen.Qual("math", "Float32bits").Call(jen.Id("a").Dot(field))))
-		case p.Type.Elem == ir.I64:
-			fields = append(fields, jen.Id(field).Int64())
-			values = append(values, jen.Uint64().Call(jen.Id("a").Dot(field)))
+		case w.Scalars[p.Name].Unread:
+			values = append(values, jen.Lit(0))
 		default:
-			fields = append(fields, jen.Id(field).Int32())
-			values = append(values, jen.Uint64().Call(jen.Uint32().Call(jen.Id("a").Dot(field))))
+			s := w.Scalars[p.Name]
+			kind, bits := scalarType(p.Type.Elem)
+			value := jen.Id("a").Dot(field)
+			if text := s.value(p.Type.Elem); text != "0" {
+				value = jen.Qual("cmp", "Or").Call(value, jen.Id(text))
+				s.Doc += "; 0: " + text
+			}
+			fields = append(fields, jen.Id(field).Add(kind).Comment(s.Doc))
+			values = append(values, jen.Uint64().Call(bits(value)))
 		}
 	}
 	checks = append(checks,
@@ -91,7 +95,7 @@ func (w *writer) args() {
 			jen.If(jen.List(jen.Id("_"), jen.Err()).Op(":=").Id("p").Dot("Pack").Call(jen.Id("i"), jen.Id("a").Dot("values").Call(), jen.Id("workspace")), jen.Err().Op("!=").Nil()).Block(jen.Return(jen.Err())),
 		),
 		jen.Return(jen.Nil()))
-	w.comment("%s are the arguments of a launch. Tensors are dense, the last dimension innermost;\noutputs must not overlap inputs.", name)
+	w.comment("%s are the arguments of a launch. Tensors are dense, the last dimension innermost;\noutputs must not overlap inputs. A number left at 0 is that of the package's options.", name)
 	w.file.Type().Id(name).Struct(fields...)
 	w.file.Line()
 	w.file.Func().Params(jen.Id("a").Op("*").Id(name)).Id("values").Params().Index().Uint64().Block(jen.Return(jen.Index().Uint64().Values(values...)))
@@ -103,6 +107,25 @@ func (w *writer) args() {
 	w.file.Func().Params(jen.Id("a").Op("*").Id(name)).Id("Pack").Params(jen.Id("p").Op("*").Id("Plan"), jen.Id("step").Int(), jen.Id("workspace").Index().Uint64()).Params(jen.Index().Byte(), jen.Error()).Block(
 		jen.Return(jen.Id("p").Dot("Pack").Call(jen.Id("step"), jen.Id("a").Dot("values").Call(), jen.Id("workspace"))))
 	w.file.Line()
+}
+
+// scalarType is the Go type of a number, and how its bits are taken.
+func scalarType(e ir.Elem) (kind jen.Code, bits func(jen.Code) jen.Code) {
+	switch e {
+	case ir.F32:
+		return jen.Float32(), func(x jen.Code) jen.Code { return jen.Qual("math", "Float32bits").Call(x) }
+	case ir.I64:
+		return jen.Int64(), func(x jen.Code) jen.Code { return x }
+	}
+	return jen.Int32(), func(x jen.Code) jen.Code { return jen.Uint32().Call(x) }
+}
+
+// value writes what the options make of a number.
+func (s Scalar) value(e ir.Elem) string {
+	if e == ir.F32 {
+		return strconv.FormatFloat(s.Float, 'g', -1, 32)
+	}
+	return strconv.FormatInt(s.Int, 10)
 }
 
 // viewDoc writes "bf16 [B, 4, 128]".
@@ -178,7 +201,7 @@ func (f *variantWriter) body() error {
 	f.add(jen.Id("p").Op(":=").New(jen.Id("planner")))
 	for _, s := range f.Sizes {
 		local := lowerFirst(s.Field)
-		f.add(jen.Id(local).Op(":=").Id("p").Dot("size").Call(jen.Lit(s.Field), jen.Id("s").Dot(s.Field)))
+		f.add(jen.Id(local).Op(":=").Id("p").Dot("size").Call(jen.Lit(s.Field), jen.Id("s").Dot(s.Field), jen.Lit(int(s.Max))))
 		f.symbols[s.Symbol] = variable(local)
 		if s.MultipleOf != "" {
 			f.add(jen.Id("p").Dot("multiple").Call(jen.Lit(s.Field), jen.Id(local), jen.Id(lowerFirst(s.MultipleOf))))

@@ -26,16 +26,29 @@ type Package struct {
 
 // Family is one kernel family: kernels for the same arguments.
 type Family struct {
-	Prefix   string // of every name: "FlashAttn"
-	Doc      string // what it computes, in a line
-	Fixed    string // the options that are not the shape's: "head-dim=128 dtype=bf16"
-	Sizes    []Size // fields of the shape
+	Prefix   string            // of every name: "FlashAttn"
+	Doc      string            // what it computes, in a line
+	Fixed    string            // the options that are not the shape's: "head-dim=128 dtype=bf16"
+	Sizes    []Size            // fields of the shape
+	Scalars  map[string]Scalar // of the arguments that are numbers, by name
 	Variants []Variant
 }
 
 // Size is a field of a family's shape: a symbol of its programs. MultipleOf, if not "",
-// is the field that it must be a multiple of, one before it.
-type Size struct{ Symbol, Field, Doc, MultipleOf string }
+// is the field that it must be a multiple of, one before it. Max is the largest.
+type Size struct {
+	Symbol, Field, Doc, MultipleOf string
+	Max                            int64
+}
+
+// Scalar is an argument that is a number: what it is, and what the options make it,
+// which callers get who leave it at 0. One that is Unread is no field of the arguments.
+type Scalar struct {
+	Doc    string
+	Int    int64
+	Float  float64
+	Unread bool
+}
 
 // Variant is a compiled kernel. Variants are tried in order.
 type Variant struct {

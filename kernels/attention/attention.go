@@ -184,7 +184,7 @@ func (p *Problem) Args() []family.Arg {
 		p.tensor("q", p.Seq, p.Heads, p.HeadDim),
 		p.tensor("k", p.SeqKV, p.KVHeads, p.HeadDim),
 		p.tensor("v", p.SeqKV, p.KVHeads, p.HeadDimV),
-		{Name: "scale", Elem: ir.F32, Float: p.scale()},
+		{Name: "scale", Elem: ir.F32, Float: p.scale(), Doc: "factor of the scores, 1/sqrt(head dimension)"},
 		o,
 		{Name: "lse", Elem: ir.F32, Out: true, Dims: []int{p.Batch, p.Heads, p.Seq}, Strides: []int{p.Heads * p.Seq, p.Seq, 1}},
 	}

@@ -25,6 +25,8 @@ type Family struct {
 	// programs' views.
 	Prefix string
 	Sizes  []Extent
+	// Ratios are pairs of sizes whose quotient programs fix: heads of queries and of keys.
+	Ratios [][2]string
 	// With are families whose kernels go with this one's in generated packages.
 	With []string
 	// Others are changes of the flags whose programs serve sizes that those of the flags
@@ -46,6 +48,7 @@ type Extent struct {
 	Field      string // in Go: "SeqKV"
 	Doc        string
 	MultipleOf string // another field that it must be a multiple of, one listed before it; "" for none
+	Max        int64  // the largest; 0: MaxSize
 }
 
 // Problem is an instance of a family: sizes, types and options, all checked.
@@ -100,8 +103,10 @@ type Arg struct {
 	// Fill changes a tensor's random input after it was drawn; nil leaves it.
 	Fill func(*Tensor)
 
-	Int   int64   // value of an integer scalar
-	Float float64 // value of a floating-point scalar
+	Int    int64   // value of an integer scalar
+	Float  float64 // value of a floating-point scalar
+	Doc    string  // of a scalar: what it is
+	Unread bool    // of a scalar: the problem's options leave it out of the program
 }
 
 // IsScalar reports whether the argument is a scalar.

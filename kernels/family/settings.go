@@ -2,6 +2,7 @@ package family
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 )
 
@@ -40,4 +41,16 @@ func (s Settings) MarshalJSON() ([]byte, error) {
 		b = append(append(append(b, name...), ':'), value...)
 	}
 	return append(b, '}'), nil
+}
+
+// Int returns the value of a flag that is a whole number; 0 if there is none such.
+func (s Settings) Int(name string) int {
+	for _, x := range s {
+		if x.Name == name {
+			n, err := strconv.Atoi(x.Value)
+			must(name, err)
+			return n
+		}
+	}
+	return 0
 }

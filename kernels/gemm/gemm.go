@@ -214,7 +214,7 @@ func (p *Problem) Args() []family.Arg {
 		args = append(args, p.matrix("residual", p.out(), p.M, p.N, false))
 	}
 	if p.Alpha != 1 {
-		args = append(args, family.Arg{Name: "alpha", Elem: ir.F32, Float: float64(float32(p.Alpha))})
+		args = append(args, family.Arg{Name: "alpha", Elem: ir.F32, Float: float64(float32(p.Alpha)), Doc: "factor of the product"})
 	}
 	c := p.matrix("c", p.out(), p.M, p.N, false)
 	c.Out = true

@@ -53,7 +53,7 @@ func Family() *family.Family {
 		Prefix: "LayerNorm",
 		Sizes: []family.Extent{
 			{Symbol: "R", Field: "Rows", Doc: "rows of x"},
-			{Symbol: "N", Field: "Cols", Doc: "elements of a row"},
+			{Symbol: "N", Field: "Cols", Doc: "elements of a row", Max: maxCols},
 		},
 		Others: []map[string]string{{"cols": "1023"}, {"cols": "40960"}, {"cols": "65536"}, {"cols": "65535"}},
 		Flags: []family.Flag{
@@ -182,13 +182,13 @@ func (p *Problem) Args() []family.Arg {
 	if p.Stats {
 		vector("rstd", "f32", p.Rows, true)
 	}
-	args = append(args, family.Arg{Name: "eps", Elem: ir.F32, Float: p.Eps})
+	args = append(args, family.Arg{Name: "eps", Elem: ir.F32, Float: p.Eps, Doc: "added to the variance"})
 	if t := p.threshold(); t > 0 {
 		args = append(args,
-			family.Arg{Name: "threshold", Elem: ir.I32, Int: int64(t)},
-			family.Arg{Name: "scale", Elem: ir.F32, Float: num.DropoutScale(t)},
-			family.Arg{Name: "seed", Elem: ir.I64, Int: p.Seed},
-			family.Arg{Name: "offset", Elem: ir.I32, Int: 0})
+			family.Arg{Name: "threshold", Elem: ir.I32, Int: int64(t), Doc: "an element is dropped where its draw of 16 bits is below, 65536 p; set Scale with it"},
+			family.Arg{Name: "scale", Elem: ir.F32, Float: num.DropoutScale(t), Doc: "factor of what is kept, 1/(1-p)"},
+			family.Arg{Name: "seed", Elem: ir.I64, Int: p.Seed, Doc: "seed of the draws"},
+			family.Arg{Name: "offset", Elem: ir.I32, Int: 0, Doc: "which draws of the seed: another for every launch"})
 	}
 	return args
 }

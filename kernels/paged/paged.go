@@ -33,6 +33,7 @@ func Family() *family.Family {
 		Doc:    "attention over a paged cache of keys and values",
 		Prefix: "Paged",
 		With:   []string{appendName},
+		Ratios: [][2]string{{"heads", "kv-heads"}},
 		Sizes: []family.Extent{
 			{Symbol: "B", Field: "Batch", Doc: "sequences"},
 			{Symbol: "T", Field: "Query", Doc: "query tokens of a sequence"},
@@ -158,8 +159,8 @@ func (p *Problem) Args() []family.Arg {
 		p.filled("v"),
 		p.tableArg(),
 		p.lengthArg(),
-		{Name: "scale", Elem: ir.F32, Float: p.scale()},
-		{Name: "window", Elem: ir.I32, Int: int64(p.Window)},
+		{Name: "scale", Elem: ir.F32, Float: p.scale(), Doc: "factor of the scores, 1/sqrt(head dimension)"},
+		{Name: "window", Elem: ir.I32, Int: int64(p.Window), Unread: p.Window == 0, Doc: "keys that a query sees at most, its own included"},
 		o,
 		{Name: "lse", Elem: ir.F32, Out: true, Dims: []int{p.Batch, p.Query, p.KVHeads, g}, Strides: []int{p.Query * p.Heads, p.Heads, g, 1}},
 	}

@@ -18,7 +18,7 @@ type Device struct {
 	Name         string
 	Major, Minor int // compute capability
 	Driver       int // CUDA version of the driver as cuDriverGetVersion gives it, 12040 for 12.4; 0: not known
-	SharedOptin  int // bytes of shared memory that a block may opt in to; 0: not known
+	SharedOptin  int // bytes of shared memory that a block may opt in to; 0: the least of the compute capability
 
 	// TensorMaps says that tensor maps can be encoded, by the driver's
 	// cuTensorMapEncodeTiled. Without it no plan has any.
@@ -228,10 +228,27 @@ func (v *variant[S]) runs(d Device) error {
 		return errors.New("tensor maps: the device has no way to encode them")
 	case d.Driver > 0 && d.Driver < v.driver:
 		return fmt.Errorf("a driver for CUDA %d.%d: want one for %d.%d or newer", d.Driver/1000, d.Driver%1000/10, v.driver/1000, v.driver%1000/10)
-	case d.SharedOptin > 0 && d.SharedOptin < v.shared:
-		return fmt.Errorf("%d bytes of shared memory for a block: want %d", d.SharedOptin, v.shared)
+	case d.shared() < v.shared:
+		return fmt.Errorf("%d bytes of shared memory for a block: want %d", d.shared(), v.shared)
 	}
 	return nil
+}
+
+// shared is how many bytes of shared memory a block may have: as the device says, or
+// else what the CUDA programming guide gives for the compute capability, and of those
+// that it does not know the least of any from 8.0 on.
+func (d Device) shared() int {
+	switch {
+	case d.SharedOptin > 0:
+		return d.SharedOptin
+	case d.Major < 8:
+		return 64 << 10
+	case d.Major == 8 && (d.Minor == 0 || d.Minor == 7):
+		return 163 << 10
+	case d.Major >= 9 && d.Major <= 11:
+		return 227 << 10
+	}
+	return 99 << 10
 }
 
 // planner collects what is wrong with a shape; the first is kept.
@@ -247,9 +264,9 @@ func (p *planner) refuse(format string, args ...any) {
 }
 
 // size holds a size of the shape to what kernels take.
-func (p *planner) size(name string, n int) int64 {
-	if n < 1 || int64(n) > math.MaxInt32 {
-		p.refuse("%s %d: want 1 to %d", name, n, math.MaxInt32)
+func (p *planner) size(name string, n int, most int64) int64 {
+	if n < 1 || int64(n) > most {
+		p.refuse("%s %d: want 1 to %d", name, n, most)
 		return 1 // so that nothing that follows divides by zero
 	}
 	return int64(n)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/kgen-dev/kgen/codegen/target"
 )
 
 // recorder is a binding that launches nothing.
@@ -81,7 +83,7 @@ func TestChoose(t *testing.T) {
 	}
 	variants := []variant[int]{
 		{name: "own", gpu: "NVIDIA H100", major: 9, only: true, maps: true, driver: 12000, plan: plan("own")},
-		{name: "nine", gpu: "NVIDIA H100", major: 9, shared: 100000, plan: plan("nine")},
+		{name: "nine", gpu: "NVIDIA H100", major: 9, shared: 120000, plan: plan("nine")},
 		{name: "eight", gpu: "NVIDIA A100", major: 8, plan: plan("eight")},
 		{name: "ada", gpu: "NVIDIA L40", major: 8, minor: 0, plan: plan("ada")},
 	}
@@ -93,6 +95,8 @@ func TestChoose(t *testing.T) {
 		{Device{Major: 9}, "nine"},
 		{Device{Major: 9, TensorMaps: true, Driver: 11080}, "nine"},
 		{Device{Major: 9, SharedOptin: 99999}, "eight"},
+		{Device{Major: 12, SharedOptin: 200000}, "nine"},
+		{Device{Major: 12}, "eight"},
 		{Device{Major: 10, TensorMaps: true}, "nine"},
 		{Device{Major: 8, Minor: 9}, "eight"},
 		{Device{Major: 8, Minor: 9, Name: "nvidia-l40"}, "ada"},
@@ -107,4 +111,23 @@ func TestChoose(t *testing.T) {
 	_, err = choose(Device{Major: 9}, -1, variants)
 	require.ErrorIs(t, err, ErrUnsupported)
 	require.ErrorContains(t, err, "negative")
+}
+
+// Where a device does not say how much shared memory a block may have, no kernel gets
+// more than there is, on any GPU that is known.
+func TestSharedByComputeCapability(t *testing.T) {
+	for _, g := range target.All() {
+		d := Device{Major: g.CC.Major, Minor: g.CC.Minor}
+		if g.CC.AtLeast(7, 5) {
+			require.Equal(t, g.Limits().SharedPerBlock, d.shared(), g.ID)
+		}
+	}
+}
+
+func TestSize(t *testing.T) {
+	var p planner
+	require.EqualValues(t, 1<<20, p.size("Cols", 1<<20, 1<<20))
+	require.NoError(t, p.err)
+	p.size("Cols", 1<<20+1, 1<<20)
+	require.EqualError(t, p.err, "Cols 1048577: want 1 to 1048576")
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,13 +37,16 @@ func (a *app) generateCommand() *cobra.Command {
 standard library alone: images are embedded, and a plan (what to launch, with
 which parameters) is made from a device and a shape without a GPU. Sizes are
 run-time arguments; a family's other flags are fixed, and can be set after a
-colon. The configuration is the best verified one of the store for the problem
+colon. What they make of a number that a kernel takes, such as --eps, is what it
+gets for 0. A size that is set (gemm:m=512) only says for which problem the
+configuration is. The configuration is the best verified one of the store for the problem
 of the flags and the GPU, or else the default; a plan's Provenance says which.
 Code is portable, for later GPUs too. Where a GPU has more of its own, as Hopper
 has wgmma and tensor maps, there is a variant of each: plans take the one with
 tensor maps for devices of which Device.TensorMaps says that they can be encoded.
 
-The folder must be new, empty or of an earlier run; what an earlier run wrote
+The folder must be new, empty or of an earlier run, and is made with those above
+it; what an earlier run wrote
 is replaced. The same command with the same store gives the same bytes.`,
 		Example: `  kgen generate flashattn gemm layernorm paged --gpu a100,h100 -o kernels --package kernels
   kgen generate flashattn:head-dim=64,causal=false --gpu rtx4090 -o attn --package attn`,
@@ -246,7 +250,9 @@ func familyArgument(arg string) (*family.Family, map[string]string, error) {
 func (g *generator) family(f *family.Family, given map[string]string, gpus []*target.GPU) (*gopkg.Family, error) {
 	out := &gopkg.Family{Prefix: f.Prefix, Doc: f.Doc}
 	for _, s := range f.Sizes {
-		out.Sizes = append(out.Sizes, gopkg.Size(s))
+		size := gopkg.Size(s)
+		size.Max = cmp.Or(size.Max, family.MaxSize)
+		out.Sizes = append(out.Sizes, size)
 	}
 	others := append([]map[string]string{nil}, f.Others...)
 	for i, other := range others {
@@ -261,8 +267,8 @@ func (g *generator) family(f *family.Family, given map[string]string, gpus []*ta
 				return nil, usage(fmt.Errorf("%s: %w", f.Name, err))
 			}
 			fixed := fixedOptions(f, problem)
-			if out.Fixed == "" {
-				out.Fixed = fixed
+			if out.Scalars == nil {
+				out.Fixed, out.Scalars = fixed, scalars(problem)
 			}
 			if fixed != out.Fixed {
 				return nil, usagef("%s: %s for %s and %s for %s: want the same, set them as %s:dtype=f16", f.Name, out.Fixed, gpus[0].ID, fixed, gpu.ID, f.Name)
@@ -295,7 +301,7 @@ func variantName(f *family.Family, gpu *target.GPU, n int, c *codegen.Compiled) 
 }
 
 // fixedOptions are the settings that are no size: those that no other problem of the
-// package changes and that are not numbers of things.
+// package changes and that are not numbers of things, and quotients of those.
 func fixedOptions(f *family.Family, p family.Problem) string {
 	var fixed []string
 	for _, s := range p.Settings() {
@@ -304,7 +310,22 @@ func fixedOptions(f *family.Family, p family.Problem) string {
 			fixed = append(fixed, s.Name+"="+s.Value)
 		}
 	}
+	for _, r := range f.Ratios {
+		x, y := p.Settings().Int(r[0]), p.Settings().Int(r[1])
+		fixed = append(fixed, fmt.Sprintf("%s/%s=%d", r[0], r[1], x/y))
+	}
 	return strings.Join(fixed, " ")
+}
+
+// scalars describes the arguments that are numbers. Fixed options alone decide them.
+func scalars(p family.Problem) map[string]gopkg.Scalar {
+	out := map[string]gopkg.Scalar{}
+	for _, a := range p.Args() {
+		if a.IsScalar() {
+			out[a.Name] = gopkg.Scalar{Doc: a.Doc, Int: a.Int, Float: a.Float, Unread: a.Unread}
+		}
+	}
+	return out
 }
 
 // variants compiles a problem's best known configuration: as only the GPU's own
@@ -449,9 +470,6 @@ func leastDriver(text string) (int, error) {
 func packageFolder(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		if info, err := os.Stat(filepath.Dir(filepath.Clean(dir))); err != nil || !info.IsDir() {
-			return usagef("-o %s: its parent is no folder", dir)
-		}
 		return nil
 	}
 	if err != nil {
