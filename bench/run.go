@@ -32,6 +32,7 @@ type RunOptions struct {
 // prints.
 type Result struct {
 	Kernel       string         `json:"kernel"` // several launches: joined by ", "
+	Launches     int            `json:"launches"`
 	Device       string         `json:"device"`
 	OK           bool           `json:"ok"`
 	Buffers      []BufferResult `json:"buffers"` // one for each buffer with a wanted content
@@ -326,6 +327,7 @@ func onlyChanged(b *CaseBuffer, got []byte) []byte {
 // finish judges the run.
 func (r *caseRun) finish() *Result {
 	res := &r.result
+	res.Launches = len(r.c.Launches)
 	res.Device, res.Provenance = r.dev.Name(), r.dev.Provenance()
 	if res.Buffers == nil {
 		res.Buffers = []BufferResult{}

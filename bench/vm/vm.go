@@ -121,12 +121,15 @@ func New(opt Options) (*Device, error) {
 
 var _ bench.Device = (*Device)(nil)
 
-// Name says what runs.
+// BareName is the name of a machine that is no certain GPU.
+const BareName = "virtual machine"
+
+// Name says what runs: the GPU's name stands behind BareName.
 func (d *Device) Name() string {
 	if d.opt.GPU != nil {
-		return "virtual machine, " + d.opt.GPU.Name
+		return BareName + ", " + d.opt.GPU.Name
 	}
-	return "virtual machine"
+	return BareName
 }
 
 // Provenance is bench.Counted.

@@ -51,7 +51,7 @@ func Kernel(r *bench.Result) (*roofline.Kernel, error) {
 	k.Work = roofline.Work{
 		HBMBytes: count(c.L2.MemoryBytes()), L2Bytes: count(c.L2.Bytes()), SharedBytes: count(roofline.WavefrontBytes * shared.Wavefronts),
 		MUFU: count(pipes[ptx.PipeMUFU].Thread), FMA: count(pipes[ptx.PipeFMA].Thread), ALU: count(pipes[ptx.PipeALU].Thread), Issue: count(pipes.Total().Warp),
-		Launches: roofline.Counted(1),
+		Launches: roofline.Formula(float64(max(1, r.Launches))), // a case says how many
 	}
 	k.Least = count(c.Global.UniqueRead + c.Global.UniqueWritten)
 	k.Seen = roofline.Seen{

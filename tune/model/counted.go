@@ -97,7 +97,7 @@ func countedWork(g *target.GPU, l Launched) (w roofline.Work, tensor float64, er
 		FMA:         count(pipes[ptx.PipeFMA].Thread),
 		ALU:         count(alu),
 		Issue:       count(pipes.Total().Warp),
-		Launches:    roofline.Counted(1),
+		Launches:    roofline.Formula(1),
 	}
 	if n := pipes[ptx.PipeFP64].Thread; n > 0 {
 		w.Operations = append(w.Operations, roofline.Operations{Math: target.F64, Count: count(2 * n)})

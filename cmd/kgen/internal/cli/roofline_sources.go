@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/bench/vm"
 	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/roofline"
@@ -224,14 +225,19 @@ func (f *importFlags) readJSON(ctx context.Context, file string, text []byte) (*
 	err := json.Unmarshal(text, &keys)
 	has := func(key string) bool { _, ok := keys[key]; return ok }
 	switch {
-	case err == nil && has("best") && has("problem") && has("gpu"):
+	case err == nil && has("best") && has("kernel") && has("gpu"):
 		return readTuning(file, text)
 	case err == nil && has("kernel") && has("provenance"):
 		k, err := counts.Parse(text)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, atLine(text, err))
 		}
-		return &imported{found: []roofline.Kernel{*k}}, nil
+		var r struct{ Device string }
+		if err := json.Unmarshal(text, &r); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, atLine(text, err))
+		}
+		named := strings.TrimPrefix(strings.TrimPrefix(r.Device, vm.BareName), ", ") // of a GPU the driver's name
+		return &imported{found: []roofline.Kernel{*k}, named: named}, nil
 	case err == nil && !has("cache") && !has("results") && !has("Results"):
 		return nil, fmt.Errorf("%s:1: neither what kgen run or kgen tune prints, nor a tuning space", file)
 	}
@@ -242,7 +248,8 @@ func (f *importFlags) readJSON(ctx context.Context, file string, text []byte) (*
 	return set, spaceErr
 }
 
-// readTuning reads what kgen tune --json printed. The work is the problem's, computed anew.
+// readTuning reads what kgen tune --json printed. The work is the problem's, computed
+// anew; of a kernel of --space it is what the machine counted.
 func readTuning(file string, text []byte) (*imported, error) {
 	var r struct {
 		Kernel  string
@@ -265,23 +272,28 @@ func readTuning(file string, text []byte) (*imported, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: gpu: %w", file, err)
 	}
-	work, err := problemWork(r.Kernel, r.Problem, g)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+	var work family.Work
+	if r.Problem != nil {
+		if work, err = problemWork(r.Kernel, r.Problem, g); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
 	}
-	set := &imported{title: r.Kernel + " " + settingsText(r.Problem), gpu: g, alternatives: true}
+	set := &imported{title: strings.TrimSpace(r.Kernel + " " + settingsText(r.Problem)), gpu: g, alternatives: true}
 	roofs := roofline.DeviceRoofs(g)
 	for i, b := range r.Best {
 		if !(b.TimeUS > 0) {
 			return nil, fmt.Errorf("%s: best.%d.time_us %g: want microseconds above 0", file, i, b.TimeUS)
 		}
 		w := roofs.WorkOf(b.Limits, bench.Predicted)
-		w.Operations = tune.FormulaWork(work).Operations
-		if reach := b.Limits[string(roofline.Tensor)]; reach > 0 {
+		least := roofline.Count{}
+		if r.Problem != nil {
+			w.Operations, least = tune.FormulaWork(work).Operations, roofline.Formula(work.Bytes)
+		}
+		if reach := b.Limits[string(roofline.Tensor)]; reach > 0 && r.Problem != nil {
 			p, _ := g.Peak(work.Math)
 			w.TensorReach = min(1, work.FLOPs/(p.TFLOPS*1e6)/reach)
 		}
-		set.found = append(set.found, roofline.Kernel{Name: settingsText(b.Config), Launches: 1, Work: w, Least: roofline.Formula(work.Bytes), TimeUS: b.TimeUS, From: b.Provenance})
+		set.found = append(set.found, roofline.Kernel{Name: settingsText(b.Config), Launches: 1, Work: w, Least: least, TimeUS: b.TimeUS, From: b.Provenance})
 	}
 	return set, nil
 }
