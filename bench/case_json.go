@@ -343,7 +343,10 @@ func extents(name string, from []int64, to *[3]uint32, optional bool) error {
 	if len(from) == 0 && optional {
 		return nil
 	}
-	if len(from) < 1 || len(from) > 3 {
+	if len(from) == 0 {
+		return fmt.Errorf("no %q: want one to three numbers", name)
+	}
+	if len(from) > 3 {
 		return fmt.Errorf("%s %v: want one to three numbers", name, from)
 	}
 	*to = [3]uint32{1, 1, 1}

@@ -110,7 +110,7 @@ func TestReadCaseRefuses(t *testing.T) {
 		{`{"kernel": "k"}`, `no "ptx"`},
 		{`{"ptx": "absent.ptx"}`, "absent.ptx"},
 		{`{"ptx": "k.ptx"}`, `no "kernel"`},
-		{`{"ptx": "k.ptx", "kernel": "k"}`, "grid []: want one to three numbers"},
+		{`{"ptx": "k.ptx", "kernel": "k"}`, `no "grid": want one to three numbers`},
 		{`{"ptx": "k.ptx", "kernel": "k", "grid": [0], "block": [1]}`, "grid [0]: want numbers from 1"},
 		{`{"ptx": "k.ptx", "kernel": "k", "grid": [1, 70000], "block": [1]}`, "want 1 to 65535 in dimension 1"},
 		{`{"ptx": "k.ptx", "kernel": "k", "grid": [1], "block": [64, 32]}`, "2048 threads: want at most 1024"},

@@ -34,6 +34,9 @@ type Flag struct {
 	Multiple int64    // Int: above 1, the value is a multiple of this
 	Options  []Option // Choice
 
+	Positive bool    // Float: 0 or more
+	Below    float64 // Float: if not 0, the value is below it
+
 	size bool
 }
 
@@ -180,7 +183,7 @@ func (f Flag) check(text string, gpu *target.GPU) (string, error) {
 		return strconv.FormatInt(n, 10), nil
 	case Float:
 		x, err := strconv.ParseFloat(text, 64)
-		if err != nil || math.IsNaN(x) || math.IsInf(float64(float32(x)), 0) {
+		if err != nil || math.IsNaN(x) || math.IsInf(float64(float32(x)), 0) || f.Positive && x < 0 || f.Below != 0 && x >= f.Below {
 			return "", fmt.Errorf("--%s %s: want %s", f.Name, text, f.Range())
 		}
 		return strconv.FormatFloat(x, 'g', -1, 64), nil
@@ -206,7 +209,7 @@ func (f Flag) check(text string, gpu *target.GPU) (string, error) {
 func (f Flag) Range() string {
 	switch {
 	case f.Kind == Float:
-		return "a number from -3.4028e38 to 3.4028e38, the range of f32"
+		return f.floatRange()
 	case f.Kind == Bool:
 		return "true or false"
 	case f.Kind == Choice:
@@ -215,6 +218,17 @@ func (f Flag) Range() string {
 		return fmt.Sprintf("a multiple of %d from %d to %d", f.Multiple, f.Min, f.Max)
 	}
 	return fmt.Sprintf("a whole number from %d to %d", f.Min, f.Max)
+}
+
+func (f Flag) floatRange() string {
+	least, to := "-3.4028e38", "3.4028e38, the range of f32"
+	if f.Positive {
+		least = "0"
+	}
+	if f.Below != 0 {
+		to = fmt.Sprintf("below %g", f.Below)
+	}
+	return "a number from " + least + " to " + to
 }
 
 func (f Flag) optionsOn(gpu *target.GPU) string {

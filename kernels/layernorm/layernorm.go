@@ -66,9 +66,9 @@ func Family() *family.Family {
 			family.OneOf("weight", "type of the weight; same: that of x", own...),
 			family.OneOf("bias", "type of the bias; same: that of x", own...),
 			family.Switch("stats", true, "write each row's mean and reciprocal standard deviation"),
-			{Name: "dropout", Kind: family.Float, Default: "0.1", Doc: "probability that an element of x is dropped"},
+			{Name: "dropout", Kind: family.Float, Default: "0.1", Positive: true, Below: 1, Doc: "probability that an element of x is dropped"},
 			{Name: "dropout-seed", Default: "0", Min: 0, Max: math.MaxInt64, Doc: "seed of the dropout mask"},
-			{Name: "eps", Kind: family.Float, Default: "1e-05", Doc: "added to the variance"},
+			{Name: "eps", Kind: family.Float, Default: "1e-05", Positive: true, Doc: "added to the variance"},
 		},
 		New:     parse,
 		Awkward: func(r *rand.Rand) family.Problem { return awkward(r) },
@@ -88,12 +88,6 @@ func parse(v family.Values) (family.Problem, error) {
 		if *t = v.Choice(name); *t == "same" {
 			*t = p.Type
 		}
-	}
-	if p.Dropout < 0 || p.Dropout >= 1 {
-		return nil, fmt.Errorf("--dropout %v: want a probability from 0 to below 1", p.Dropout)
-	}
-	if p.Eps < 0 || p.Eps > math.MaxFloat32 {
-		return nil, fmt.Errorf("--eps %v: want a number from 0 that float32 holds", p.Eps)
 	}
 	return p, nil
 }

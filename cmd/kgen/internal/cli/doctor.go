@@ -52,7 +52,7 @@ func (a *app) doctor(ctx context.Context) error {
 	d := diagnosis{OK: true, Findings: []finding{
 		findNVRTC(),
 		findProgram(ctx, "ptxas", "turning direct PTX into a cubin, and its registers and spills", findPtxas),
-		findProgram(ctx, "nvdisasm", "nothing so far: no command lists machine instructions yet", findNvdisasm),
+		findProgram(ctx, "nvdisasm", "the sass line of tune, which counts machine instructions", findNvdisasm),
 		findFolder("cache folder", "keeping what was compiled", cache.Env, cache.Dir),
 		findFolder("state folder", "keeping tuning results", store.Env, store.Dir),
 		findGPU(),

@@ -85,7 +85,11 @@ is replaced. The same command with the same store gives the same bytes.`,
 			if err != nil {
 				return usage(err)
 			}
-			return writePackage(dir, files)
+			if err := writePackage(dir, files); err != nil {
+				return err
+			}
+			g.tell()
+			return nil
 		},
 		ValidArgsFunction: func(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 			return familyNames(), cobra.ShellCompDirectiveNoFileComp
@@ -106,6 +110,7 @@ type generator struct {
 	store string
 	open  *store.Store
 	runs  []store.Run // newest first
+	said  []string    // where the configurations are from, of each family and GPU
 }
 
 func (g *generator) close() {
@@ -179,6 +184,30 @@ func (g *generator) openStore() error {
 type generated struct {
 	family *family.Family
 	given  map[string]string
+}
+
+// note keeps what tell says of a family on a GPU, of the problem of the flags alone.
+func (g *generator) note(f *family.Family, gpu *target.GPU, c space.Config, from string) {
+	start := f.Name + " on " + gpu.ID + ": "
+	if slices.ContainsFunc(g.said, func(s string) bool { return strings.HasPrefix(s, start) }) {
+		return
+	}
+	if from == "default" {
+		from = "default, not tuned"
+	} else {
+		from = "tuned, " + from
+	}
+	g.said = append(g.said, start+from+": "+c.String())
+}
+
+// tell says where the configurations are from, unless nothing is to be said.
+func (g *generator) tell() {
+	if g.quiet {
+		return
+	}
+	for _, line := range g.said {
+		fmt.Fprintln(g.err, line)
+	}
 }
 
 // familyArguments reads what a package is to hold: the families named, and those that go
@@ -340,6 +369,7 @@ func (g *generator) variants(f *family.Family, p family.Problem, gpu *target.GPU
 	if err != nil {
 		return nil, compileError(fmt.Errorf("%s on %s: %w", f.Name, gpu.ID, err))
 	}
+	g.note(f, gpu, c, from)
 	var out []gopkg.Variant
 	if strings.HasSuffix(own.Module.Arch, "a") {
 		v, err := newVariant(own, gpu, c, from)
