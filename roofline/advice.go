@@ -95,15 +95,19 @@ func adviseTraffic(j *Judged) string {
 	return fmt.Sprintf("%.1f times the least bytes pass to memory: larger tiles, or an order of blocks that reuses the L2", t.Ratio)
 }
 
-// adviseWaves: the last wave leaves SMs idle.
+// adviseWaves: SMs have no block, all the time or in the last wave. A grid that does not
+// take every place is no fault as long as every SM has a block.
 func adviseWaves(j *Judged) string {
 	w := j.Kernel.Seen.Waves
 	full := float64(int(w))
 	switch {
 	case w == 0 || j.Verdict != nil && j.Verdict.Score > nearRoof:
 		return ""
+	case w < 1 && j.Kernel.Seen.Blocks > 0 && j.Kernel.Seen.Blocks < float64(j.Roofs.GPU.SMs):
+		return fmt.Sprintf("%.0f blocks leave %.0f of %d SMs idle: split the sum over more blocks, or smaller tiles",
+			j.Kernel.Seen.Blocks, float64(j.Roofs.GPU.SMs)-j.Kernel.Seen.Blocks, j.Roofs.GPU.SMs)
 	case w < 1:
-		return fmt.Sprintf("blocks fill %.0f %% of the SMs: smaller tiles, or split the sum over more blocks", 100*w)
+		return ""
 	case w-full > 0 && (w-full) < 0.5 && full < 4:
 		return fmt.Sprintf("%.2f waves of blocks: the last leaves %.0f %% of the SMs idle: another tile, or persistent blocks", w, 100*(1-(w-full)))
 	}

@@ -23,7 +23,8 @@ type Seen struct {
 	Wavefronts      float64 // of shared memory
 	IdealWavefronts float64 // what its accesses need without bank conflicts
 	Occupancy       float64 // active warps, as a share of an SM's most
-	Waves           float64 // of blocks over the SMs
+	Waves           float64 // of blocks over the places on the SMs
+	Blocks          float64 // of the grid
 	HitRate         float64 // of the L2, a share
 	Spilled         float64 // bytes of local memory moved
 	Worst           string  // the place with the most bank conflicts or sectors, in words

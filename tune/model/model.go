@@ -130,7 +130,7 @@ var ErrFit = codegen.ErrResources
 // kernel takes, by name; those it lacks are estimated. in is memory that decides what is
 // executed; nil: none. Its error wraps ErrFit for a kernel that does not fit an SM.
 func Predict(g *target.GPU, c *codegen.Compiled, p *codegen.Plan, in Inputs, resources map[string]Resources) (*Prediction, error) {
-	out := &Prediction{Work: roofline.Work{Launches: roofline.Count{Value: float64(len(p.Steps)), From: bench.Predicted}}}
+	out := &Prediction{Work: roofline.Work{Launches: roofline.Count{Value: float64(len(p.Steps)), From: bench.Formula}}}
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		k := kernelOf(c, s.Kernel)

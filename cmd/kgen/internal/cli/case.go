@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -71,22 +72,22 @@ func (a *app) newCase(ctx context.Context, name, kernel, gpuName, file string) e
 	if strings.HasSuffix(name, ".cu") {
 		ptxFile = filepath.Join(filepath.Dir(file), strings.TrimSuffix(filepath.Base(name), ".cu")+".ptx")
 	}
-	for _, made := range []string{file, ptxFile} {
-		switch {
-		case made == name:
-		case exists(made):
-			return usagef("%s is there: want another -o, or that file out of the way", made)
-		default:
-			if err := checkOutput(made); err != nil {
-				return err
-			}
-		}
+	if exists(file) {
+		return usagef("%s is there: want another -o, or that file out of the way", file)
+	}
+	if err := checkOutput(file); err != nil {
+		return err
 	}
 	text, err := readPTX(ctx, name, gpu)
 	if err != nil {
 		return err
 	}
-	k, err := kernelOf(ctx, ptxFile, text, kernel)
+	if ptxFile != name {
+		if err := checkSamePTX(ptxFile, text); err != nil {
+			return err
+		}
+	}
+	k, err := kernelOf(ctx, name, text, kernel)
 	if err != nil {
 		return err
 	}
@@ -108,6 +109,22 @@ func (a *app) newCase(ctx context.Context, name, kernel, gpuName, file string) e
 		return a.printJSON(caseReport{file, ptxFile, k.Name})
 	}
 	fmt.Fprintf(a.out, "%s: kernel %s with %d arguments to fill in\n", file, plainNames(k.Name), len(k.Params))
+	return nil
+}
+
+// checkSamePTX refuses to overwrite PTX, unless it is what would be written: that of
+// another kernel's case from the same source.
+func checkSamePTX(file string, text []byte) error {
+	if !exists(file) {
+		return checkOutput(file)
+	}
+	there, err := os.ReadFile(file)
+	if err != nil {
+		return usage(err)
+	}
+	if !bytes.Equal(there, text) {
+		return usagef("%s is there and holds other PTX: want -o in another folder, or that file out of the way", file)
+	}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -205,8 +206,11 @@ func pickKernel(m *bench.Module, name string) (*bench.Kernel, error) {
 		if len(m.Kernels) == 1 {
 			return &m.Kernels[0], nil
 		}
-		_, err := m.Kernel("")
-		return nil, fmt.Errorf("--kernel is missing: %w", err)
+		var names []string
+		for i := range m.Kernels {
+			names = append(names, m.Kernels[i].Name)
+		}
+		return nil, fmt.Errorf("--kernel is missing: the module has %s", cmp.Or(strings.Join(names, ", "), "none"))
 	}
 	var found []*bench.Kernel
 	for i := range m.Kernels {

@@ -23,7 +23,7 @@ func (a *app) replay(ctx context.Context, f *tuneFlags, gpu string) error {
 	case f.store != "" || f.dir != "":
 		return usagef("--replay neither reads nor writes files of its own: it takes no --store and no -o")
 	case f.strategy != "" && search.Describe(f.strategy) == "":
-		return usagef("--strategy %q: want one of %s%s", f.strategy, orList(search.Names()), didYouMean(f.strategy, search.Names()))
+		return usagef("--strategy %q%s", f.strategy, didYouMean(f.strategy, search.Names()))
 	}
 	s, err := replay.ReadFile(ctx, f.replay)
 	if err != nil {

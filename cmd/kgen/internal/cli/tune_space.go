@@ -33,7 +33,7 @@ func (a *app) tuneSpace(ctx context.Context, f *tuneFlags, gpuName string) error
 		return err
 	}
 	if f.strategy != "" && search.Describe(f.strategy) == "" {
-		return usagef("--strategy %q: want one of %s%s", f.strategy, orList(search.Names()), didYouMean(f.strategy, search.Names()))
+		return usagef("--strategy %q%s", f.strategy, didYouMean(f.strategy, search.Names()))
 	}
 	if f.dryRun {
 		return a.printDryRun(b.Name, b.GPU, b.Space)
