@@ -77,9 +77,9 @@ func (d *decoder) perturbation(op string, t ptx.Type) func(x, y float64) float64
 			return y
 		}
 		b := boundOf(op, plain, x)
-		unit := ft.f.ULP(y)
-		// Rounding may add half a unit.
-		room := b.ulps*unit + b.relative*math.Abs(y) + b.absolute - 0.5*unit
+		room := b.ulps*ft.f.ULP(y) + b.relative*math.Abs(y) + b.absolute
+		// Rounding may add half a unit of where it leads.
+		room -= 0.5 * ft.f.ULP(math.Abs(y)+room)
 		if room <= 0 {
 			return y
 		}

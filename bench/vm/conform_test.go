@@ -104,10 +104,16 @@ func (ins instruction) run(t *testing.T, in []byte, n int) []uint64 {
 // instructionRegs are the registers that write uses.
 const instructionRegs = ".reg .b64 %ad, %dq, %q<4>; .reg .b32 %c, %x, %dr, %r<4>; .reg .b16 %dh, %h<4>; .reg .b8 %e<5>; .reg .pred %dp, %dp2, %sp<4>;"
 
+// inBytes says whether the instruction wants registers of 8 bits.
+func (ins instruction) inBytes() bool {
+	small := strings.Contains(ins.op, ".u8") || strings.Contains(ins.op, ".s8")
+	return strings.Contains(ins.op, "e2m1x2") || small && strings.Contains(ins.op, ".bf16")
+}
+
 // write loads the operands from %ad on, and computes the result in %dq.
 func (ins instruction) write(body *strings.Builder) {
 	var args []string
-	bytes := strings.Contains(ins.op, "e2m1x2") // which wants registers of 8 bits
+	bytes := ins.inBytes()
 	for i, w := range ins.src {
 		if w == 8 && bytes {
 			fmt.Fprintf(body, "ld.global.b8 %%e%d, [%%ad+%d];\n", i, 8*i)

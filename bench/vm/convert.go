@@ -234,10 +234,13 @@ func intToFloat(v uint64, neg bool, mode num.Rounding, t floatType) uint64 {
 	return t.encode(x, mode)
 }
 
+// floatToFloat rounds to another format, or to a whole number. Of the two formats
+// .ftz is for f32 alone (PTX ISA 9.7.9.21).
 func floatToFloat(m cvtMode, dt, at floatType, a uint64) uint64 {
-	if m.ftz && !at.wide {
+	if m.ftz && at.f == num.F32 && !at.wide {
 		a = at.flush(a)
 	}
+	m.ftz = m.ftz && dt.f == num.F32 && !dt.wide
 	if dt == at && !m.integer {
 		if x := at.value(a); x != x && (m.sat || m.relu || m.given) {
 			a = dt.nan()
@@ -251,11 +254,7 @@ func floatToFloat(m cvtMode, dt, at floatType, a uint64) uint64 {
 	if m.satfinite {
 		return m.finish(dt, uint64(dt.f.Encode(x, m.round, true)))
 	}
-	v := dt.encode(x, m.round)
-	if m.ftz && dt.wide {
-		return floatMode{sat: m.sat, relu: m.relu}.finish(dt, v)
-	}
-	return m.finish(dt, v)
+	return m.finish(dt, dt.encode(x, m.round))
 }
 
 // cvtPack saturates two values and puts them below a third.
