@@ -1,7 +1,6 @@
 package tune
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -154,9 +153,5 @@ func (s *session) plot(found []finding, best int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out bytes.Buffer
-	if err := scene.WriteSVG(&out); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
+	return scene.SVG()
 }

@@ -2,6 +2,7 @@ package plot
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -11,6 +12,15 @@ import (
 )
 
 const fontFamily = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
+
+// SVG is what WriteSVG writes.
+func (s *Scene) SVG() ([]byte, error) {
+	var out bytes.Buffer
+	if err := s.WriteSVG(&out); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
 
 // WriteSVG writes the scene as a stand-alone SVG 1.1 document: no scripts, no
 // fonts, no references to other files.

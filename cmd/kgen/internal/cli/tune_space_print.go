@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -304,9 +303,5 @@ func drawProgress(b *spec.Bound, r *explore.Result) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out bytes.Buffer
-	if err := scene.WriteSVG(&out); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
+	return scene.SVG()
 }
