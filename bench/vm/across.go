@@ -539,10 +539,13 @@ func (r *raceState) writer(s stamp, h *heldUse) writer {
 			by.copy, by.warp, by.lane = c.from, c.warp, c.lane(s)
 		}
 		return by
-	case s < r.floor:
+	case s < r.floor || h.o.epoch != r.epoch: // before a barrier that the read came after, or the other way round
 		return writer{}
 	}
 	e := &r.events[s.event()]
+	if e.flags&eventAsync == 0 && r.b.warps[e.warp].clock.own[s.lane()].knows(h.o.warp, h.o.lane, h.o.tick) {
+		return writer{} // who wrote it had heard of the read
+	}
 	by := writer{raced: int(e.warp) != h.o.warp || s.lane() != h.o.lane, warp: int(e.warp), lane: s.lane()}
 	if e.flags&eventAsync != 0 {
 		by.copy = e.src

@@ -116,6 +116,26 @@ W: mbarrier.try_wait.parity.shared.b64 %p, [sm], 0; @!%p bra W;`,
 		fix: map[string]string{"ld.global": "st.global.u32 [%ad], 3; ld.global"},
 	},
 	{
+		name: "another's element, written after a barrier", class: bench.UninitialisedGlobalRead, p: small{
+			block: 64, fresh: 1, body: "xor.b32 %x, %t, 33; mad.wide.u32 %ad, %x, 4, %in2; ld.global.u32 %x, [%ad]; mad.wide.u32 %ad, %t, 4, %in0; st.global.u32 [%ad], %x; bar.sync 0; mad.wide.u32 %ad, %t, 4, %in2; st.global.u32 [%ad], %t;",
+		},
+		fix: map[string]string{"xor.b32": "mad.wide.u32 %ad, %t, 4, %in2; st.global.u32 [%ad], %t; bar.sync 0; xor.b32"},
+	},
+	{
+		name: "another's word of shared memory, used and written after a barrier", class: bench.UninitialisedSharedRead, p: small{
+			decls: sharedDecl, dynamic: 256, regs: ".reg .b32 %a;", block: 64,
+			body: "xor.b32 %x, %t, 33; mov.u32 %a, sm; mad.lo.u32 %a, %x, 4, %a; ld.shared.u32 %x, [%a]; bar.sync 0; mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; st.shared.u32 [%a], %t; mad.wide.u32 %ad, %t, 4, %in0; st.global.u32 [%ad], %x;",
+		},
+		fix: map[string]string{"xor.b32": "mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; st.shared.u32 [%a], %t; bar.sync 0; xor.b32"},
+	},
+	{
+		name: "a mate's word of shared memory, written after the warp met", class: bench.UninitialisedSharedRead, p: small{
+			decls: sharedDecl, dynamic: 256, regs: ".reg .b32 %a;", block: 64,
+			body: "xor.b32 %x, %t, 1; mov.u32 %a, sm; mad.lo.u32 %a, %x, 4, %a; ld.shared.u32 %x, [%a]; mad.wide.u32 %ad, %t, 4, %in0; st.global.u32 [%ad], %x; bar.warp.sync -1; mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; st.shared.u32 [%a], %t;",
+		},
+		fix: map[string]string{"xor.b32": "mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; st.shared.u32 [%a], %t; bar.warp.sync -1; xor.b32"},
+	},
+	{
 		name: "a branch on an element that nobody wrote", class: bench.UninitialisedGlobalRead, p: small{
 			block: 1, fresh: 1, body: "st.global.u32 [%in2], 1; ld.global.u32 %x, [%in2+4]; setp.gt.u32 %p, %x, 3; @%p st.global.u32 [%in0], 1;",
 		},

@@ -39,6 +39,8 @@ type origin struct {
 	size  int
 	warp  int
 	lane  int
+
+	epoch, tick uint32 // when it was: barriers of the block so far, and its warp's tick
 }
 
 // Bounds on a block's list of origins; later ones share the last. Of one load it
@@ -69,6 +71,9 @@ func (b *block) addOrigin(o origin) uint32 {
 		return c.last
 	case len(b.origins) >= maxOrigins:
 		return maxOrigins - 1
+	}
+	if b.race != nil {
+		o.epoch, o.tick = b.race.epoch, b.warps[o.warp].clock.tick
 	}
 	b.origins = append(b.origins, o)
 	c.n++
