@@ -1,10 +1,6 @@
 package vm
 
-import (
-	"fmt"
-	"math"
-	"strings"
-)
+import "strings"
 
 // builtin is a function that the driver provides.
 type builtin func(w *warp, in *inst, lanes uint32)
@@ -33,11 +29,24 @@ func (w *warp) argument(in *inst, i, lane int) uint64 {
 	return readElement(w.local[at:], int(min(a.v.Size(), 8)))
 }
 
-// text reads a string from a generic address.
-func (w *warp) text(addr uint64) string {
+// result writes what a call gives back in one lane, if anybody asks for it.
+func (w *warp) result(in *inst, lane int, v uint64) {
+	if len(in.call.results) == 0 {
+		return
+	}
+	r := in.call.results[0]
+	at, n := int64(lane)*w.localSize+w.fr.local+r.offset, int(min(r.v.Size(), 8))
+	writeElement(w.local[at:], n, v)
+	if w.localUndef != nil {
+		w.localUndef.define(uint64(at), n)
+	}
+}
+
+// text reads a string from a generic address as a lane sees it.
+func (w *warp) text(lane int, addr uint64) string {
 	var b strings.Builder
 	for b.Len() < 1<<12 {
-		p := w.genericBytes(0, addr+uint64(b.Len()), 1)
+		p := w.genericBytes(lane, addr+uint64(b.Len()), 1)
 		if p == nil || p[0] == 0 {
 			break
 		}
@@ -72,89 +81,10 @@ func (w *warp) genericBytes(lane int, addr uint64, n int) []byte {
 	return nil
 }
 
-// maxPrinted bounds what a block may print.
-const maxPrinted = 1 << 16
-
-// printf is vprintf(format, arguments): the arguments lie one after the other,
-// each at its own alignment.
-func printf(w *warp, in *inst, lanes uint32) {
-	for l := lanes; l != 0; l &= l - 1 {
-		lane := firstLane(l)
-		format := w.text(w.argument(in, 0, lane))
-		if w.b.printed.Len() < maxPrinted {
-			w.b.printed.WriteString(w.format(format, w.argument(in, 1, lane), lane))
-		}
-	}
-}
-
-// format fills in a C format.
-func (w *warp) format(format string, args uint64, lane int) string {
-	var out strings.Builder
-	at := args
-	next := func(size uint64) uint64 {
-		at = (at + size - 1) &^ (size - 1)
-		p := w.genericBytes(lane, at, int(size))
-		at += size
-		if p == nil {
-			return 0
-		}
-		return readElement(p, int(size))
-	}
-	for i := 0; i < len(format); i++ {
-		if format[i] != '%' {
-			out.WriteByte(format[i])
-			continue
-		}
-		j := i + 1
-		for j < len(format) && strings.IndexByte("-+ #0123456789.", format[j]) >= 0 {
-			j++
-		}
-		flags := format[i+1 : j]
-		long := false
-		for j < len(format) && strings.IndexByte("hlLqjzt", format[j]) >= 0 {
-			long = long || format[j] != 'h'
-			j++
-		}
-		if j == len(format) {
-			break
-		}
-		if len(flags) > 8 {
-			flags = ""
-		}
-		size := uint64(4)
-		if long {
-			size = 8
-		}
-		switch c := format[j]; c {
-		case '%':
-			out.WriteByte('%')
-		case 'd', 'i':
-			v := next(size)
-			fmt.Fprintf(&out, "%"+flags+"d", extend(v, int(8*size)))
-		case 'u':
-			fmt.Fprintf(&out, "%"+flags+"d", next(size))
-		case 'x', 'X', 'o':
-			fmt.Fprintf(&out, "%"+flags+string(c), next(size))
-		case 'c':
-			fmt.Fprintf(&out, "%"+flags+"c", rune(next(4)&0xff))
-		case 'p':
-			fmt.Fprintf(&out, "%#x", next(8))
-		case 's':
-			fmt.Fprintf(&out, "%"+flags+"s", w.text(next(8)))
-		case 'f', 'F', 'e', 'E', 'g', 'G':
-			fmt.Fprintf(&out, "%"+flags+string(c), math.Float64frombits(next(8)))
-		default:
-			out.WriteString(format[i : j+1])
-		}
-		i = j
-	}
-	return out.String()
-}
-
 // assertFail is __assertfail(message, file, line, function, char size): it ends
 // the launch.
 func assertFail(w *warp, in *inst, lanes uint32) {
 	lane := firstLane(lanes)
 	w.fail(in, lane, "assertion %q failed at %s:%d",
-		w.text(w.argument(in, 0, lane)), w.text(w.argument(in, 1, lane)), uint32(w.argument(in, 2, lane)))
+		w.text(lane, w.argument(in, 0, lane)), w.text(lane, w.argument(in, 1, lane)), uint32(w.argument(in, 2, lane)))
 }

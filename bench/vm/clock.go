@@ -233,7 +233,9 @@ type warpClock struct {
 	fenced  [warpSize]scoped // what a lane knew at its last fence
 	pending [warpSize]clock  // what it read without acquiring
 	nearby  [warpSize]clock  // as far as a fence of its block, or cluster, goes
-	fences  bool             // some of those are set
+	passed  [warpSize]clock  // what others had read so, before they met at a barrier
+	fences  bool             // some fenced are set
+	reads   bool             // some pending are set
 	inits   [warpSize]clock  // up to where a lane knows of initialisations of mbarriers
 	last    uint32           // tick of the last event
 
@@ -244,6 +246,7 @@ type warpClock struct {
 type scoped struct {
 	c     clock
 	scope scope
+	sc    bool // fence.sc, which membar is too
 }
 
 type cachedEvent struct {

@@ -105,7 +105,7 @@ func printing(x *runner) {
 	var want []string
 	for i := 0; i < n; i += 3 {
 		parity := []string{"even", "odd"}[i%2]
-		want = append(want, fmt.Sprintf("%d: %.3f %s %c %5d|%-4d|%x", i, v[i], parity, 'a'+i, 7*i, -i, 0x123456789ab*i))
+		want = append(want, fmt.Sprintf("%d: %.3f %s %s %5d|%-4d|%x", i, v[i], parity, []byte{byte('a' + i)}, 7*i, -i, 0x123456789ab*i))
 	}
 	got := strings.Split(strings.TrimSpace(strings.TrimPrefix(x.printed, before)), "\n")
 	slices.Sort(want) // threads print in any order

@@ -22,6 +22,7 @@ var cudaPrograms = []cudaProgram{
 	{"bits.cu", bitTricks},
 	{"digest.cu", digests},
 	{"fft.cu", fourier},
+	{"flows.cu", flows},
 	{"gridbarrier.cu", gridBarrier},
 	{"half.cu", halves},
 	{"histogram.cu", histogramOfBytes},
@@ -48,6 +49,7 @@ var cudaPrograms = []cudaProgram{
 	{"structs.cu", structs},
 	{"tangle.cu", tangle},
 	{"transpose.cu", transposes},
+	{"waits.cu", waiting},
 }
 
 // threads is a block of n threads in a row.

@@ -72,6 +72,36 @@ WAIT: ld.relaxed.gpu.global.u32 %a, [%in0]; setp.eq.u32 %p, %a, 0; @%p bra WAIT;
 		fix: map[string]string{"st.relaxed": "st.release", "WAIT: ld.relaxed": "WAIT: ld.acquire"},
 	},
 	{
+		name: "fences before a barrier, and a flag behind it by one thread", class: bench.GlobalRace, p: small{
+			grid: 2, block: 64, regs: ".reg .b32 %a;",
+			body: `mov.u32 %a, %ctaid.x; mad.wide.u32 %ad, %t, 4, %in0; setp.eq.u32 %p, %a, 0; @%p bra READ;
+st.global.u32 [%ad+256], %t; fence.acq_rel.gpu; bar.sync 0; @%q st.relaxed.gpu.global.u32 [%in0], 1; bra END;
+READ: @!%q bra MEET; W: ld.relaxed.gpu.global.u32 %a, [%in0]; setp.eq.u32 %p, %a, 0; @%p bra W; fence.acq_rel.gpu;
+MEET: bar.sync 0; ld.global.u32 %a, [%ad+256]; END:`,
+		},
+		fix: map[string]string{"fence.acq_rel.gpu": "membar.gl"},
+	},
+	{
+		name: "fences before a syncwarp, and a count behind it by one lane", class: bench.GlobalRace, p: small{
+			grid: 2, block: 32, regs: ".reg .b32 %a;",
+			body: `mov.u32 %a, %ctaid.x; mad.wide.u32 %ad, %t, 4, %in0; setp.eq.u32 %p, %a, 0; @%p bra READ;
+st.global.u32 [%ad+256], %t; fence.acq_rel.gpu; bar.warp.sync -1; @%q red.relaxed.gpu.global.add.u32 [%in0], 1; bra END;
+READ: @!%q bra MEET; W: ld.relaxed.gpu.global.u32 %a, [%in0]; setp.eq.u32 %p, %a, 0; @%p bra W; fence.sc.gpu;
+MEET: bar.warp.sync -1; ld.global.u32 %a, [%ad+256]; END:`,
+		},
+		fix: map[string]string{"fence.acq_rel.gpu": "fence.sc.gpu"},
+	},
+	{
+		name: "a flag read by one thread, and fences by all behind a barrier", class: bench.GlobalRace, p: small{
+			grid: 2, block: 64, regs: ".reg .b32 %a;",
+			body: `mov.u32 %a, %ctaid.x; mad.wide.u32 %ad, %t, 4, %in0; setp.eq.u32 %p, %a, 0; @%p bra READ;
+@!%q bra END; st.global.u32 [%in0+256], %t; fence.sc.gpu; st.relaxed.gpu.global.u32 [%in0], 1; bra END;
+READ: @!%q bra MEET; W: ld.relaxed.gpu.global.u32 %a, [%in0]; setp.eq.u32 %p, %a, 0; @%p bra W;
+MEET: bar.sync 0; fence.acq_rel.gpu; ld.global.u32 %a, [%in0+256]; END:`,
+		},
+		fix: map[string]string{"fence.acq_rel.gpu": "fence.sc.gpu"},
+	},
+	{
 		name: "a fence of the block between blocks", class: bench.GlobalRace, p: small{
 			grid: 2, block: 1, regs: ".reg .b32 %a;",
 			body: `mov.u32 %a, %ctaid.x; setp.ne.u32 %p, %a, 0; @%p bra WAIT; st.global.u32 [%in1], 7; membar.cta; st.volatile.global.u32 [%in0], 1; bra END;

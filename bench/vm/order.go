@@ -92,6 +92,7 @@ func (c *cta) orderBarrier(bar *barrier) {
 	if r == nil || r.off {
 		return
 	}
+	defer c.passFences(bar)
 	if c.everybody(bar) {
 		r.moveFloor()
 		return
@@ -106,6 +107,55 @@ func (c *cta) orderBarrier(bar *barrier) {
 				continue
 			}
 			r.learn(w, p.mask, bar.clock)
+		}
+	}
+}
+
+// passFences lets all that meet at a barrier pass on what some of them knew at a
+// fence.sc, and know at their own next one what others of them had read: one thread
+// may write a flag after the barrier, or read it before, and the others have the
+// fences. Any fence.sc behind the read comes after those before the write, as the
+// other order would have the read before what it read.
+func (c *cta) passFences(bar *barrier) {
+	var parts []fencedLanes
+	for _, w := range c.warps {
+		for i := range w.paths {
+			if p := &w.paths[i]; p.wait.kind == waitBarrier && &c.bars[p.wait.id] == bar {
+				parts = append(parts, fencedLanes{w, p.mask})
+			}
+		}
+	}
+	passFences(parts)
+}
+
+// fencedLanes are lanes of a warp that meet others.
+type fencedLanes struct {
+	w     *warp
+	lanes uint32
+}
+
+func passFences(parts []fencedLanes) {
+	var fenced, heard clock
+	for _, p := range parts {
+		c := &p.w.clock
+		for l := p.lanes; (c.fences || c.reads) && l != 0; l &= l - 1 {
+			i := firstLane(l)
+			if f := &c.fenced[i]; f.sc && f.scope >= scopeGPU {
+				fenced = fenced.join(f.c)
+			}
+			heard = heard.join(c.pending[i]).join(c.passed[i])
+		}
+	}
+	for _, p := range parts {
+		c := &p.w.clock
+		c.fences = c.fences || len(fenced) > 0
+		c.reads = c.reads || len(heard) > 0
+		for l := p.lanes; (c.fences || c.reads) && l != 0; l &= l - 1 {
+			i := firstLane(l)
+			c.passed[i] = heard
+			if f := &c.fenced[i]; len(fenced) > 0 && (f.c == nil || f.scope >= scopeGPU) {
+				*f = scoped{f.c.join(fenced), scopeGPU, true}
+			}
 		}
 	}
 }
@@ -171,6 +221,9 @@ func (w *warp) orderLanes(lanes uint32) {
 		own = own.join(w.clock.own[i])
 		remote = remote.join(w.clock.remote[i])
 		proxy = proxy.join(w.clock.proxy[i])
+	}
+	if w.clock.fences || w.clock.reads {
+		passFences([]fencedLanes{{w, lanes}})
 	}
 	own = own.with(len(w.b.warps), w.index, lanes, w.started, w.clock.tick)
 	for l := lanes; l != 0; l &= l - 1 {
@@ -239,9 +292,12 @@ func (w *warp) orderFence(in *inst, lanes uint32) {
 				heard = &w.clock.nearby
 			}
 			r.learn(w, 1<<i, heard[i])
+			if f.order == sequential && f.scope >= scopeGPU {
+				r.learn(w, 1<<i, w.clock.passed[i])
+			}
 		}
 		if f.order.releases() {
-			w.clock.fenced[i] = scoped{r.snapshot(w, 1<<i), f.scope}
+			w.clock.fenced[i] = scoped{r.snapshot(w, 1<<i), f.scope, f.order == sequential}
 			w.clock.fences = true
 		}
 	}
@@ -285,6 +341,7 @@ func (r *raceState) strongRead(w *warp, lane int, l *location, m *memOp) {
 		r.learn(w, 1<<lane, c)
 		return
 	}
+	w.clock.reads = w.clock.reads || len(c) > 0
 	w.clock.pending[lane] = w.clock.pending[lane].join(c)
 	w.clock.nearby[lane] = w.clock.nearby[lane].join(r.heardAt(w, l, min(m.scope, scopeCluster)))
 }
