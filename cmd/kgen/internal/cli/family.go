@@ -41,6 +41,8 @@ type familyVerb struct {
 	// alone, if not nil, returns what to do without a family when flags ask for that, and
 	// else nil.
 	alone func(gpu string) func(ctx context.Context) error
+
+	otherwise string // what may stand instead of a family, for the message that it is missing
 }
 
 // gpuUsage is the usage text of --gpu.
@@ -58,7 +60,7 @@ func (a *app) familyCommand(v familyVerb) *cobra.Command {
 				return positional()(c, args)
 			}
 			if len(args) == 0 {
-				return usagef("%s: missing FAMILY: want one of %s", c.CommandPath(), strings.Join(familyNames(), ", "))
+				return usagef("%s: missing FAMILY: want one of %s%s", c.CommandPath(), strings.Join(familyNames(), ", "), v.otherwise)
 			}
 			if v.takes(args[0]) {
 				return positional("FILE")(c, args)

@@ -86,6 +86,7 @@ tokens a second, memory and collectives, all by formula.`,
 		},
 		fileFlags: model.declare,
 		alone:     model.alone(a),
+		otherwise: "; or --model NAME",
 	})
 	c.AddCommand(a.importCommand(), a.libraryCommand(), a.reproduceCommand())
 	return c

@@ -174,7 +174,11 @@ func whatIsWrong(r *bench.Result) string {
 	var parts []string
 	for _, b := range r.Buffers {
 		if b.Mismatches > 0 {
-			parts = append(parts, fmt.Sprintf("%s is wrong in %d elements", bufferName(b), b.Mismatches))
+			elements := "elements"
+			if b.Mismatches == 1 {
+				elements = "element"
+			}
+			parts = append(parts, fmt.Sprintf("%s is wrong in %d %s", bufferName(b), b.Mismatches, elements))
 		}
 	}
 	if r.Failure != nil {

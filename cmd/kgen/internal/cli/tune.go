@@ -148,7 +148,8 @@ included; nothing is read from the store or written to it.`,
 			}
 			a.jsonFlag(c)
 		},
-		run: func(ctx context.Context, j *job) error { return a.tune(ctx, j, &f) },
+		run:       func(ctx context.Context, j *job) error { return a.tune(ctx, j, &f) },
+		otherwise: "; or --space FILE or --replay FILE",
 		alone: func(gpu string) func(context.Context) error {
 			switch {
 			case f.space != "" && f.replay != "":
