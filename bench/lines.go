@@ -3,6 +3,8 @@ package bench
 import (
 	"cmp"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // LineCount is what the instructions of one line did: of the source where the
@@ -27,7 +29,7 @@ func (l *LineCount) sameLine(o *LineCount) bool {
 	return l.Source == o.Source && (l.Source != "" || l.Line == o.Line)
 }
 
-// SumLines joins the counts of the same line, in the order of the PTX.
+// SumLines joins the counts of the same line, in the order of the source, or of the PTX where that does not say.
 func SumLines(all []LineCount) []LineCount {
 	slices.SortStableFunc(all, func(a, b LineCount) int {
 		key := cmp.Compare(a.Source, b.Source)
@@ -50,6 +52,23 @@ func SumLines(all []LineCount) []LineCount {
 		o.Shared.Add(&l.Shared)
 		o.Local.Add(&l.Local)
 	}
-	slices.SortStableFunc(out, func(a, b LineCount) int { return cmp.Compare(a.Line, b.Line) })
+	slices.SortStableFunc(out, func(a, b LineCount) int {
+		aFile, aLine := splitLine(a.Source)
+		bFile, bLine := splitLine(b.Source)
+		return cmp.Or(cmp.Compare(aFile, bFile), cmp.Compare(aLine, bLine), cmp.Compare(a.Line, b.Line))
+	})
 	return out
+}
+
+// splitLine takes a source's line off its file, such as kernel.cu:12; 0 where none is named.
+func splitLine(source string) (file string, line int) {
+	i := strings.LastIndexByte(source, ':')
+	if i < 0 {
+		return source, 0
+	}
+	n, err := strconv.Atoi(source[i+1:])
+	if err != nil {
+		return source, 0
+	}
+	return source[:i], n
 }
