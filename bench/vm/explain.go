@@ -112,6 +112,9 @@ func ExplainTensorMap(m *bench.TensorMap, at []int32) ([]BoxRow, error) {
 	}
 	t := TensorMap(*m)
 	t.Address = 0
+	if _, err := t.Encode(); err != nil {
+		return nil, err
+	}
 	if t.ElementStrides == nil {
 		t.ElementStrides = slices.Repeat([]uint32{1}, len(t.Box))
 	}

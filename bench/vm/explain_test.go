@@ -65,3 +65,13 @@ func TestExplainTensorMap(t *testing.T) {
 	_, err = vm.ExplainTensorMap(m, []int32{0})
 	require.ErrorContains(t, err, "want")
 }
+
+// TestExplainBadTensorMap: what cannot be encoded is refused as a launch refuses it.
+func TestExplainBadTensorMap(t *testing.T) {
+	m := bench.TensorMap{Type: ptx.U32, Dims: []uint64{4}, Box: []uint32{4}, ElementStrides: []uint32{0}}
+	_, err := vm.ExplainTensorMap(&m, []int32{0})
+	require.EqualError(t, err, "tensor map: element stride 0 in dimension 0: want 1 to 8")
+	m.ElementStrides, m.Swizzle = nil, 5
+	_, err = vm.ExplainTensorMap(&m, []int32{0})
+	require.ErrorContains(t, err, "swizzle of 5 bytes: want 0, 32, 64 or 128")
+}

@@ -22,6 +22,9 @@ func Check(m *Module) error {
 			continue
 		}
 		c.f = f
+		if f.Kernel {
+			c.parameters(f)
+		}
 		for _, in := range f.Code {
 			c.instruction(in)
 			if len(c.errs) >= maxErrors {

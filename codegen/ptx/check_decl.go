@@ -179,6 +179,23 @@ func (c *checker) constants() {
 	}
 }
 
+// maxParameters is how many bytes of parameters a kernel has at most: PTX ISA,
+// parameter state space.
+const maxParameters = 32764
+
+// parameters refuses more parameters of a kernel than can be passed.
+func (c *checker) parameters(f *Function) {
+	end := int64(0)
+	for _, p := range f.Params {
+		a := p.Alignment()
+		end = (end+a-1)&^(a-1) + p.Size()
+		if end > maxParameters || end < 0 {
+			c.errorf(p.Pos, "parameter %s: the kernel's parameters up to it have %d bytes: want at most %d", clip(p.Name), end, maxParameters)
+			return
+		}
+	}
+}
+
 // specials refuses special registers that version or target lack.
 func (c *checker) specials(ops []Operand) {
 	for i := range ops {

@@ -286,9 +286,7 @@ func (r *resolver) block(b *Block) {
 			r.variable(s)
 		case *TargetList:
 			r.declare(s.Pos, s.Name, s)
-			for i := range s.Names {
-				r.operand(&s.Names[i])
-			}
+			r.targets(s)
 		case *Block:
 			r.block(s)
 		}
@@ -340,6 +338,21 @@ func (r *resolver) as(name string, s *Symbol) *Symbol {
 		return s
 	}
 	return r.symbol(name, s.Decl, s.Slot)
+}
+
+// targets binds the names of a list of targets.
+func (r *resolver) targets(t *TargetList) {
+	for i := range t.Names {
+		o := &t.Names[i]
+		r.operand(o)
+		switch {
+		case o.Kind == OpName: // none of that name, which is said elsewhere
+		case t.Call && o.Kind != OpFunc:
+			r.errorf(o.Pos, "target %s: want a function", clip(o.Name()))
+		case !t.Call && o.Kind != OpLabel:
+			r.errorf(o.Pos, "target %s: want a label", clip(o.Name()))
+		}
+	}
 }
 
 // name binds an OpName.

@@ -70,10 +70,7 @@ func (k *Kernel) source(name string) (string, error) {
 	if text, ok := k.sources[name]; ok {
 		return text, nil
 	}
-	text, err := os.ReadFile(k.Spec.Path(name))
-	if err == nil && len(text) > ptx.MaxSource {
-		err = fmt.Errorf("%s: want at most %d bytes", name, ptx.MaxSource)
-	}
+	text, err := readSource(k.Spec.Path(name))
 	if err != nil {
 		return "", err
 	}
@@ -82,6 +79,20 @@ func (k *Kernel) source(name string) (string, error) {
 	}
 	k.sources[name] = string(text)
 	return string(text), nil
+}
+
+// readSource reads a file of at most as many bytes as PTX may have.
+func readSource(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s: a folder or device: want a file", path)
+	case info.Size() > ptx.MaxSource:
+		return nil, fmt.Errorf("%s: %d bytes: want at most %d", path, info.Size(), ptx.MaxSource)
+	}
+	return os.ReadFile(path)
 }
 
 // included matches what a source reads from its own folder.

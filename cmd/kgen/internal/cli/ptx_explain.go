@@ -110,8 +110,11 @@ func (a *app) explainMap(file string, f *explainFlags) error {
 		at = make([]int32, len(m.Box))
 	}
 	rows, err := vm.ExplainTensorMap(m, at)
-	if err != nil {
+	switch {
+	case err != nil && len(at) != len(m.Box):
 		return usagef("--at: %w", err)
+	case err != nil:
+		return usagef("--arg %d: %w", f.arg, err)
 	}
 	if a.json {
 		return a.printJSON(rows)
