@@ -171,6 +171,9 @@ func TestSpacesAreLargeEnough(t *testing.T) {
 		requireSpace(t, problem(t, "layernorm", flags{"cols": "1"}, g), g, 1)
 		requireSpace(t, problem(t, "layernorm", flags{"rows": "1", "cols": "1048576"}, g), g, 20)
 		requireSpace(t, problem(t, "gemm", flags{"m": "1", "n": "1", "k": "1"}, g), g, 1)
+		if g.CC.AtLeast(8, 9) {
+			requireSpace(t, problem(t, "gemm", flags{"m": "64", "n": "64", "k": "16", "dtype": "e4m3"}, g), g, 1)
+		}
 		requireSpace(t, problem(t, "gemm", flags{"m": "64", "n": "64", "k": "16384"}, g), g, 60)
 		requireSpace(t, problem(t, "flashattn", flags{"seq": "1", "seq-kv": "1", "head-dim": "240"}, g), g, 1)
 	}

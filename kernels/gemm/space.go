@@ -39,7 +39,7 @@ func (p *Problem) space() *space.Space {
 			{Name: "warp tile", Expr: "BM*BN >= 256*warps", Doc: "a warp has a 16x16 piece of C at least"},
 			{Name: "copy", Expr: "min(BM, BN)*BK*elem >= 256*warps", Doc: "every other thread copies 16 bytes of each operand at least"},
 			{Name: "rows", Expr: "BK*elem >= 32 && BK*elem <= 256", Doc: "a row of a stage has 32 to 256 bytes"},
-			{Name: "oversize", Expr: "(BM < 2*M || BM <= 32) && (BN < 2*N || BN <= 32) && (BK < 2*K || BK <= 16)", Doc: "no tile twice the problem"},
+			{Name: "oversize", Expr: "(BM < 2*M || BM <= 32) && (BN < 2*N || BN <= 32) && (BK < 2*K || BK <= 16 || BK*elem <= 32)", Doc: "no tile twice the problem"},
 			{Name: "depth", Expr: "stages <= max(2, ceildiv(ceildiv(K, BK), split))", Doc: "no more stages than steps"},
 			{Name: "raster", Expr: "group == 1 || ceildiv(M, BM) > group", Doc: "groups only where there are several"},
 			{Name: "split", Expr: "split == 1 || ceildiv(K, BK) >= split && ceildiv(M, BM)*ceildiv(N, BN)*split <= 2*sm_count", Doc: "K is cut only to fill idle SMs"},
