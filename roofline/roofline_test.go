@@ -161,7 +161,7 @@ func TestBadWork(t *testing.T) {
 	}
 	a, err := Assess(r, Work{HBMBytes: ok})
 	require.NoError(t, err)
-	for _, us := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+	for _, us := range []float64{1e-320, 0, -1, math.NaN(), math.Inf(1)} {
 		_, err := a.Judge(us, bench.Measured)
 		require.Error(t, err)
 	}

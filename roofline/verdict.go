@@ -108,12 +108,18 @@ const (
 	NotPossible   Cause = "impossible"
 )
 
+// leastTime is less than a clock cycle of any GPU, in microseconds.
+const leastTime = 1e-4
+
 // Judge scores a time in microseconds. The score is never clamped: above 1 the
 // counts, the ceiling or the time are not what they seem, and Doubt says which
 // is likely.
 func (a *Assessment) Judge(us float64, from bench.Provenance) (*Verdict, error) {
 	if !(us > 0) || math.IsInf(us, 0) {
 		return nil, fmt.Errorf("time of %g us: want a finite number above 0", us)
+	}
+	if us < leastTime {
+		return nil, fmt.Errorf("time of %g us: want a clock cycle at least, %g", us, leastTime)
 	}
 	if from != bench.Measured && from != bench.Predicted {
 		return nil, fmt.Errorf("time of %g us: a time is measured or predicted, not %s", us, from)
