@@ -115,7 +115,7 @@ func (l *CaseLaunch) Validate() error {
 // ReadCase reads a case and the files it names, which are relative to its own.
 // The error is an *InputError.
 func ReadCase(file string) (*Case, error) {
-	text, err := readBounded(file, maxCaseBytes)
+	text, err := ReadBounded(file, maxCaseBytes)
 	if err != nil {
 		return nil, &InputError{err}
 	}
@@ -132,7 +132,9 @@ const (
 	maxPTXBytes  = ptx.MaxSource
 )
 
-func readBounded(file string, limit int64) ([]byte, error) {
+// ReadBounded reads a regular file of at most limit bytes: its size is looked at
+// first.
+func ReadBounded(file string, limit int64) ([]byte, error) {
 	info, err := os.Stat(file)
 	if err != nil {
 		return nil, err

@@ -76,7 +76,7 @@ func parseCase(text []byte, dir string) (*Case, error) {
 			return nil, err
 		}
 	}
-	if c.PTX, err = readBounded(c.PTXFile, maxPTXBytes); err != nil {
+	if c.PTX, err = ReadBounded(c.PTXFile, maxPTXBytes); err != nil {
 		return nil, err
 	}
 	b := caseBuilder{c: c, dir: dir, named: map[string]int{}}

@@ -43,7 +43,7 @@ const (
 
 // ReadNPYFile reads a .npy file.
 func ReadNPYFile(name string) (*Array, error) {
-	data, err := readBounded(name, MaxNPYBytes)
+	data, err := ReadBounded(name, MaxNPYBytes)
 	if err != nil {
 		return nil, err
 	}

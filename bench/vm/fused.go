@@ -305,13 +305,13 @@ func (s *fusedSum) scaled(c float32, t *fusedTiles, row, col, k int, sa, sb []fl
 	x, y := t.a.values[row*k:][:k], t.b.values[col*k:][:k]
 	top := significandsOf32.exponent(c)
 	for i := range sa {
+		if scale := sa[i] * sb[i]; scale != scale {
+			return canonicalNaN
+		}
 		top = max(top, s.scales.exponent(float32(sa[i]))+s.scales.exponent(float32(sb[i])))
 	}
 	if top >= notFinite-1<<10 {
-		if sum := c + float32(sa[0]*sb[0]); c-c != 0 && sum == sum {
-			return c
-		}
-		return canonicalNaN
+		return c // an infinity or NaN
 	}
 	unit := power(int32(s.fraction) - top)
 	sum := int64(float64(c) * unit)

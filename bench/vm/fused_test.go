@@ -341,3 +341,20 @@ func TestFusedSpecials(t *testing.T) {
 		require.Equal(t, fmt.Sprintf("%08x", c.want), fmt.Sprintf("%08x", got(0, 0)), "%x * %x + %x", c.a, c.b, c.c)
 	}
 }
+
+// TestFusedScalesThatAreNaN: one among several makes the sum NaN, also an infinite
+// one.
+func TestFusedScalesThatAreNaN(t *testing.T) {
+	body := "mov.b32 %x, 0x38387f38; " + // ue4m3: the second of four has no number
+		"mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 {%d0,%d1,%d2,%d3}, {%x0,%x0,%x0,%x0}, {%x0,%x0}, {%c,%c,%c,%c}, %x, {0, 0}, %x1, {0, 0}; " +
+		"mad.wide.u32 %ad, %t, 4, %in0; st.global.f32 [%ad], %d0;"
+	for _, tensor := range []vm.Tensor{vm.Ordered, vm.Fused} {
+		out, report := small{
+			target: "sm_120a", block: 32, opt: vm.Options{Tensor: tensor},
+			regs: ".reg .b64 %ad; .reg .b32 %x, %x0, %x1; .reg .f32 %c, %d<4>;",
+			body: "mov.f32 %c, 0f7F800000; mov.b32 %x0, 0x22222222; mov.b32 %x1, 0x38383838; " + body,
+		}.run(t, make([]byte, 128))
+		require.Empty(t, report.Faults)
+		require.Equal(t, uint32(0x7fffffff), toWords(out[0])[5], "%q", tensor)
+	}
+}

@@ -355,16 +355,14 @@ func decodeRows(out []float32, raw *lanes32, t ptx.Type, k int) {
 	}
 }
 
-// twoHalves are the two f16 of a word, small enough to be inlined.
+// twoHalves are the two f16 of a word.
 func twoHalves(v uint32) (lo, hi float32) {
 	if v&0x7c00 == 0x7c00 || v&0x7c000000 == 0x7c000000 {
-		return bothHalves(v)
+		return half(uint16(v)), half(uint16(v >> 16))
 	}
 	// As half does.
 	return math.Float32frombits(v&0x8000<<16|v&0x7fff<<13) * 0x1p112, math.Float32frombits(v&0x80000000|v&0x7fff0000>>3) * 0x1p112
 }
-
-func bothHalves(v uint32) (lo, hi float32) { return half(uint16(v)), half(uint16(v >> 16)) }
 
 // half is num.F16ToF32, small enough to be inlined.
 func half(h uint16) float32 {

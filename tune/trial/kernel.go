@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -70,7 +69,7 @@ func (k *Kernel) source(name string) (string, error) {
 	if text, ok := k.sources[name]; ok {
 		return text, nil
 	}
-	text, err := readSource(k.Spec.Path(name))
+	text, err := bench.ReadBounded(k.Spec.Path(name), ptx.MaxSource)
 	if err != nil {
 		return "", err
 	}
@@ -79,20 +78,6 @@ func (k *Kernel) source(name string) (string, error) {
 	}
 	k.sources[name] = string(text)
 	return string(text), nil
-}
-
-// readSource reads a file of at most as many bytes as PTX may have.
-func readSource(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s: a folder or device: want a file", path)
-	case info.Size() > ptx.MaxSource:
-		return nil, fmt.Errorf("%s: %d bytes: want at most %d", path, info.Size(), ptx.MaxSource)
-	}
-	return os.ReadFile(path)
 }
 
 // included matches what a source reads from its own folder.
