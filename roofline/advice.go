@@ -9,6 +9,7 @@ const (
 	manyTimes    = 1.25 // of the least sectors, wavefronts or bytes
 	fewWarps     = 0.25 // of an SM's most
 	muchOfTime   = 0.3  // of the time or of the binding floor: worth a change
+	fewIdle      = 0.1  // of the SMs without a block: worth no change
 )
 
 // advise returns the one thing that helps most, by the counters; the rules come
@@ -103,7 +104,7 @@ func adviseWaves(j *Judged) string {
 	switch {
 	case w == 0 || j.Verdict != nil && j.Verdict.Score > nearRoof:
 		return ""
-	case w < 1 && j.Kernel.Seen.Blocks > 0 && j.Kernel.Seen.Blocks < float64(j.Roofs.GPU.SMs):
+	case w < 1 && j.Kernel.Seen.Blocks > 0 && j.Kernel.Seen.Blocks < (1-fewIdle)*float64(j.Roofs.GPU.SMs):
 		return fmt.Sprintf("%.0f blocks leave %.0f of %d SMs idle: split the sum over more blocks, or smaller tiles",
 			j.Kernel.Seen.Blocks, float64(j.Roofs.GPU.SMs)-j.Kernel.Seen.Blocks, j.Roofs.GPU.SMs)
 	case w < 1:

@@ -45,6 +45,9 @@ func (s *session) finish(ctx context.Context, found, top []finding) (*Result, er
 	if len(top) == 0 {
 		return r, nil
 	}
+	if r.Next, err = s.next(&top[chosen(top)]); err != nil {
+		return nil, err
+	}
 	right := slices.DeleteFunc(found, func(f finding) bool { return f.outcome != "" })
 	return r, s.artifacts(ctx, right, top)
 }
@@ -70,6 +73,20 @@ func chosen(top []finding) int {
 		}
 	}
 	return 0
+}
+
+// next says what to do next about a configuration, by what the model counts of it.
+func (s *session) next(f *finding) (string, error) {
+	k, err := PredictKernel(s.Problem, s.GPU, f.config)
+	if err != nil {
+		return "", err
+	}
+	k.TimeUS, k.From = f.eval.TimeUS, f.eval.Provenance
+	j, err := k.Judge(s.roofs)
+	if err != nil {
+		return "", err
+	}
+	return j.Advice, nil
 }
 
 // artifacts writes the best configuration's files and the plot of all.

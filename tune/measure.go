@@ -11,6 +11,8 @@ import (
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/kernels/family"
+	"github.com/kgen-dev/kgen/kernels/space"
+	"github.com/kgen-dev/kgen/roofline"
 	"github.com/kgen-dev/kgen/tune/store"
 )
 
@@ -74,6 +76,36 @@ func (s *session) measure(ctx context.Context, found, top []finding) ([]finding,
 	}
 	slices.SortStableFunc(right, func(f, g finding) int { return cmp.Compare(f.eval.TimeUS, g.eval.TimeUS) })
 	return right, nil
+}
+
+// TimeKernel times one configuration on the device of the options, holds what it computed
+// there to the reference, and records nothing. IsWrong tells the error of a configuration
+// that faults or computes something else.
+func TimeKernel(ctx context.Context, o Options, c space.Config) (*roofline.Kernel, error) {
+	s, _, err := prepare(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	k, err := PredictKernel(s.Problem, s.GPU, c)
+	if err != nil {
+		return nil, err
+	}
+	st, err := newStage(s.Device, s.Problem, s.Seed)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Device.Name(), err)
+	}
+	k.From = bench.Measured
+	k.TimeUS, err = s.timeOn(ctx, st, &finding{config: c})
+	if err != nil {
+		return nil, fmt.Errorf("configuration %q on %s: %w", c, s.Device.Name(), err)
+	}
+	return k, nil
+}
+
+// IsWrong says whether an error is of a kernel that faults or computes something else.
+func IsWrong(err error) bool {
+	var w wrongError
+	return errors.As(err, &w)
 }
 
 // timeOn is the median of a configuration's times on the device, in microseconds. A

@@ -42,7 +42,7 @@ func PredictKernel(p family.Problem, g *target.GPU, c space.Config) (*roofline.K
 	return &roofline.Kernel{
 		Name: c.String(), Launches: 1, Work: usefulWork(p, g, prediction.Work), Least: roofline.Formula(p.Work().Bytes),
 		TimeUS: prediction.US, From: bench.Predicted,
-		Seen: roofline.Seen{Occupancy: g.Fraction(longest.Occupancy), Waves: longest.Waves, Blocks: float64(longest.Blocks)},
+		Seen: longest.Seen(g),
 	}, nil
 }
 

@@ -33,6 +33,7 @@ type Result struct {
 	// this problem, in microseconds; null where the tables lack it.
 	LibraryUS *float64  `json:"library_us"`
 	Library   *Library  `json:"library"` // whose, and that it was measured; without LibraryUS it is interpolated
+	Next      string    `json:"next"`    // what to do next about the chosen configuration; "" if there is none
 	Artifacts Artifacts `json:"artifacts"`
 
 	Removed   space.Counts `json:"-"` // which constraint removed how many

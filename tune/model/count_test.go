@@ -121,6 +121,7 @@ type tally struct {
 	MUFU, Barriers                                        int64
 	Loads, Stores, Copies, Writes                         Access
 	SharedLoads, SharedStores, SharedMatrix, SharedCopies int64
+	SharedIdeal                                           int64
 }
 
 // walked counts every block of every step.
@@ -141,7 +142,7 @@ func walked(t testing.TB, c *codegen.Compiled, plan *codegen.Plan, in Inputs) ta
 	out := tally{
 		Mma: map[string]int64{}, MUFU: sum.MUFU, Barriers: sum.Barriers,
 		Loads: sum.Loads, Stores: sum.Stores, Copies: sum.Copies, Writes: sum.Writes,
-		SharedLoads: sum.SharedLoads, SharedStores: sum.SharedStores, SharedMatrix: sum.SharedMatrix, SharedCopies: sum.SharedCopies,
+		SharedLoads: sum.SharedLoads, SharedStores: sum.SharedStores, SharedMatrix: sum.SharedMatrix, SharedCopies: sum.SharedCopies, SharedIdeal: sum.SharedIdeal,
 	}
 	for m, n := range sum.Mma {
 		if i := simt.Mma(m).Info(); n > 0 {
@@ -205,6 +206,7 @@ func executed(t testing.TB, p family.Problem, c *codegen.Compiled, plan *codegen
 		out.SharedStores += n.Shared.Stores.Wavefronts
 		out.SharedMatrix += n.Shared.Matrix.Wavefronts
 		out.SharedCopies += n.Shared.Copies.Wavefronts
+		out.SharedIdeal += n.Shared.Loads.Ideal + n.Shared.Stores.Ideal + n.Shared.Matrix.Ideal + n.Shared.Copies.Ideal
 	}
 	return out
 }

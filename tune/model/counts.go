@@ -6,6 +6,7 @@ import (
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/simt"
+	"github.com/kgen-dev/kgen/roofline"
 )
 
 // warpSize is the lanes of a warp.
@@ -35,6 +36,7 @@ type Counts struct {
 	Read                  [maxPointers]int64 // bytes of the sectors read, by pointer parameter
 
 	SharedLoads, SharedStores, SharedMatrix, SharedCopies int64 // wavefronts
+	SharedIdeal                                           int64 // of them, what the bytes need without bank conflicts
 
 	// Unknown counts decisions that depend on data: a mask is taken to hold, a branch
 	// takes both sides, a loop runs once.
@@ -74,6 +76,7 @@ func (c *Counts) add(d *Counts, n int64) {
 	c.SharedStores += n * d.SharedStores
 	c.SharedMatrix += n * d.SharedMatrix
 	c.SharedCopies += n * d.SharedCopies
+	c.SharedIdeal += n * d.SharedIdeal
 	c.Unknown += n * d.Unknown
 }
 
@@ -81,6 +84,11 @@ func (a *Access) add(b Access, n int64) {
 	a.Requests += n * b.Requests
 	a.Bytes += n * b.Bytes
 	a.Sectors += n * b.Sectors
+}
+
+// times is n blocks' access, as a roofline has it.
+func (a *Access) times(n float64) roofline.Access {
+	return roofline.Access{Requests: n * float64(a.Requests), Sectors: n * float64(a.Sectors), Bytes: n * float64(a.Bytes)}
 }
 
 // request is the lanes of one warp's access: number, address and bytes of each.

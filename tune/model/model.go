@@ -93,6 +93,25 @@ type Step struct {
 	Terms     []Term // what bounds it, each as if it were alone
 	Parts     []Term // of US, which they add up to: the largest of Terms without waves, overlap, waves
 	Unknown   int64  // decisions that depend on data, in the busiest block
+
+	block       Counts  // of the busiest
+	sharedBytes float64 // of all blocks
+}
+
+// Seen are the counters that tell why a launch takes its time. Accesses at places that
+// data decide are left out.
+func (s *Step) Seen(g *target.GPU) roofline.Seen {
+	n := float64(s.Blocks)
+	seen := roofline.Seen{Occupancy: g.Fraction(s.Occupancy), Waves: s.Waves, Blocks: n}
+	if s.Unknown == 0 {
+		loads := s.block.Loads
+		loads.add(s.block.Copies, 1)
+		seen.Loads, seen.Stores = loads.times(n), s.block.Stores.times(n)
+	}
+	// The operands of wgmma come without conflicts.
+	seen.Wavefronts = max(s.sharedBytes/roofline.WavefrontBytes, n*float64(s.block.Wavefronts()))
+	seen.IdealWavefronts = seen.Wavefronts - n*float64(s.block.Wavefronts()-s.block.SharedIdeal)
+	return seen
 }
 
 // Term is one part of a prediction.
@@ -190,7 +209,7 @@ func (l *launch) fit(g *target.GPU, r *Resources, s *Step) error {
 
 // predict times the launch and adds its work to the program's.
 func (l *launch) predict(g *target.GPU, r Resources, work *roofline.Work) (Step, error) {
-	s := Step{Kernel: l.Kernel, Blocks: l.Grid, Unknown: l.traffic.Unknown}
+	s := Step{Kernel: l.Kernel, Blocks: l.Grid, Unknown: l.traffic.Unknown, block: l.traffic}
 	if err := l.fit(g, &r, &s); err != nil {
 		return s, err
 	}
@@ -235,7 +254,9 @@ func (l *launch) predict(g *target.GPU, r Resources, work *roofline.Work) (Step,
 		chain += places * l.latency(g, i)
 	}
 	s.Parts = parts(s.Terms, chain, even, s.US)
+	before := work.SharedBytes.Value
 	l.addWork(work, weight, hbm)
+	s.sharedBytes = work.SharedBytes.Value - before
 	return s, nil
 }
 

@@ -98,6 +98,7 @@ func (w *walk) access(in *simt.Instr, space simt.Space, addr lanes, offset, size
 		}
 		if space == simt.Shared {
 			n := w.banks(in, warp, m, addr, offset, size)
+			w.counts.SharedIdeal += min(n, idealWavefronts(m, size))
 			if store {
 				w.counts.SharedStores += n
 			} else {
@@ -120,7 +121,7 @@ func (w *walk) banks(in *simt.Instr, warp int, m uint32, addr lanes, offset, siz
 		return int64(in.Waves)
 	}
 	if !addr.known {
-		return max(1, popcount(m)*size/(banks*bankBytes))
+		return idealWavefronts(m, size)
 	}
 	var r request
 	for l := range warpSize {
@@ -129,6 +130,11 @@ func (w *walk) banks(in *simt.Instr, warp int, m uint32, addr lanes, offset, siz
 		}
 	}
 	return r.wavefronts(int(size))
+}
+
+// idealWavefronts are those of lanes with size bytes each, no two in a bank's way.
+func idealWavefronts(m uint32, size int64) int64 {
+	return max(1, (popcount(m)*size+banks*bankBytes-1)/(banks*bankBytes))
 }
 
 // global counts a warp's access to global memory.
@@ -180,6 +186,7 @@ func (w *walk) matrix(in *simt.Instr) {
 		n = int64(in.Vec)
 	}
 	w.counts.SharedMatrix += n * w.warpsHere()
+	w.counts.SharedIdeal += int64(in.Vec) * w.warpsHere()
 }
 
 // copyAsync counts a copy from global to shared memory: what lies past the size given
@@ -198,7 +205,9 @@ func (w *walk) copyAsync(in *simt.Instr) {
 	to, from := w.get(in.Args[0]), w.get(in.Args[1])
 	for warp := range w.active {
 		if m := w.guarded(in, warp, g); m != 0 {
-			w.counts.SharedCopies += w.banks(in, warp, m, to, int64(in.Offset), bytes)
+			n := w.banks(in, warp, m, to, int64(in.Offset), bytes)
+			w.counts.SharedCopies += n
+			w.counts.SharedIdeal += min(n, idealWavefronts(m, bytes))
 			w.global(&w.counts.Copies, warp, m, from, int64(in.CpAsyncGlobalOffset()), size, false)
 		}
 	}

@@ -15,24 +15,38 @@ import (
 	"github.com/kgen-dev/kgen/bench/cuda"
 	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/roofline"
+	"github.com/kgen-dev/kgen/roofline/measured"
 )
-
-func (a *app) benchCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "bench",
-		Short: "Measure this machine's GPU",
-		Args:  a.subcommand,
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(a.ceilingsCommand())
-	return c
-}
 
 // ceilingsReport is what kgen bench ceilings --json prints, and --ceilings reads.
 type ceilingsReport struct {
 	Device   string             `json:"device"` // as the driver names it
 	GPU      string             `json:"gpu"`    // its id; "" where the table lacks it
 	Ceilings []ceilings.Ceiling `json:"ceilings"`
+
+	Libraries []libraryPeak `json:"libraries"` // what libraries reached on such a GPU
+}
+
+// libraryPeak is the best that libraries reached with an operation at any shape.
+type libraryPeak struct {
+	Op         measured.Op      `json:"op"`
+	Type       string           `json:"type"`
+	TFLOPS     float64          `json:"tflops"`
+	Shape      string           `json:"shape"`
+	Provenance bench.Provenance `json:"provenance"`
+}
+
+// libraryPeaks are those that the measured tables have of a GPU.
+func libraryPeaks(g *target.GPU) []libraryPeak {
+	all := []libraryPeak{}
+	for _, op := range measured.Ops() {
+		for _, typ := range measured.Types() {
+			if p, err := measured.Best(op, g.ID, typ); err == nil { // else the tables lack it
+				all = append(all, libraryPeak{op, typ, p.TFLOPS, p.TFLOPSShape, bench.Measured})
+			}
+		}
+	}
+	return all
 }
 
 func (a *app) ceilingsCommand() *cobra.Command {
@@ -71,7 +85,7 @@ func (a *app) ceilings(c *cobra.Command) error {
 	l2 := int64(0)
 	g, err := target.Lookup(found.Name)
 	if err == nil {
-		r.GPU, l2 = g.ID, g.L2Bytes()
+		r.GPU, l2, r.Libraries = g.ID, g.L2Bytes(), libraryPeaks(g)
 	}
 	if r.Ceilings, err = ceilings.Measure(c.Context(), dev, ceilings.Sizes(10*found.Major+found.Minor, found.SMs, l2)); err != nil {
 		return err
@@ -89,7 +103,13 @@ func (a *app) ceilings(c *cobra.Command) error {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%.4g %s\t%.4g us\t%s\n", x.Unit, x.Pattern, x.Rate, x.In, x.US, share)
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, l := range r.Libraries {
+		fmt.Fprintf(a.out, "library   %s of %s: %.4g TFLOP/s at best (%s), %s\n", l.Op, l.Type, l.TFLOPS, l.Shape, l.Provenance)
+	}
+	return nil
 }
 
 // deviceRate is the same by the driver's clocks and widths; 0 where it is not known.

@@ -42,6 +42,9 @@ func (a *app) printResult(j *job, r *tune.Result) error {
 	fmt.Fprintln(a.out)
 	a.printSASS(r.Best)
 	a.printImportance(r.Importance)
+	if r.Next != "" {
+		fmt.Fprintf(a.out, "next      %s\n", r.Next)
+	}
 	a.printLibrary(r.Library)
 	for _, n := range r.Notes {
 		fmt.Fprintf(a.out, "note      %s\n", n)
