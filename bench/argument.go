@@ -51,6 +51,20 @@ func ParseArgument(text string, place int, seed uint64, dir string) (*Argument, 
 	return &Argument{Buffer: b}, nil
 }
 
+// ArgumentFiles are the names of the files that an argument's text reads.
+func ArgumentFiles(text string) []string {
+	_, contents, _ := strings.Cut(text, ":")
+	contents, want, compared := strings.Cut(contents, ",want=")
+	var out []string
+	if strings.HasSuffix(contents, ".npy") {
+		out = append(out, contents)
+	}
+	if compared {
+		out = append(out, want)
+	}
+	return out
+}
+
 func parseValue(text string) (*CaseArg, error) {
 	kind, value, ok := strings.Cut(text, "=")
 	if !ok || value == "" {

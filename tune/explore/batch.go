@@ -47,6 +47,7 @@ func (s *session) try(ctx context.Context, p search.Point) (Trial, error) {
 	}
 	if found {
 		t.Evaluation, t.Known = old, true
+		s.recorded(p)
 		return t, nil
 	}
 	e, err := s.fresh(ctx, p)
@@ -55,7 +56,23 @@ func (s *session) try(ctx context.Context, p search.Point) (Trial, error) {
 	}
 	e.Key, e.Run, e.Config, e.Program = key, s.run.ID, t.Config.String(), program
 	t.Evaluation = e
-	return t, s.Store.Record(e)
+	return t, s.record(p, e)
+}
+
+// record records what came of a point.
+func (s *session) record(p search.Point, e store.Evaluation) error {
+	if err := s.Store.Record(e); err != nil {
+		return err
+	}
+	s.recorded(p)
+	return nil
+}
+
+// recorded tells the bench that it need not keep what came of a point.
+func (s *session) recorded(p search.Point) {
+	if k, ok := s.Bench.(trial.Keeper); ok {
+		k.Recorded(p)
+	}
 }
 
 // fresh compiles and runs a point.
@@ -192,7 +209,7 @@ func (s *session) again(ctx context.Context, trials []Trial, slow bool) error {
 		e.At, e.ID = time.Time{}, 0
 		fill(e, &r)
 		e.Throttled = slow
-		if err := s.Store.Record(*e); err != nil {
+		if err := s.record(t.Point, *e); err != nil {
 			return err
 		}
 	}

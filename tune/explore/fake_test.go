@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/tune/replay"
 	"github.com/kgen-dev/kgen/tune/search"
@@ -217,4 +219,17 @@ func truth(s *replay.Space, p search.Point) float64 {
 		return math.Inf(1)
 	}
 	return medianOf(e.Samples[1:])
+}
+
+// A child whose parent ends right after a request ends too.
+func TestChildEndsWithItsInput(t *testing.T) {
+	for range 10 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		cmd := exec.CommandContext(ctx, os.Args[0])
+		cmd.Env = append(os.Environ(), roleEnv+"=device")
+		cmd.Stdin = strings.NewReader(`{"id":1,"do":"run","point":[0,0,0,0,0,0,0,0,0,0],"samples":1}` + "\n")
+		_ = cmd.Run() // with any exit code
+		require.NoError(t, ctx.Err())
+		cancel()
+	}
 }

@@ -114,7 +114,7 @@ func (s *session) round(ctx context.Context, leaders []Trial, round int) error {
 			old.Seconds = map[string]float64{"run": r.Seconds}
 			fill(&old, &r)
 			s.phases["run"] += r.Seconds
-			if err := s.Store.Record(old); err != nil {
+			if err := s.record(t.Point, old); err != nil {
 				return err
 			}
 		}

@@ -263,6 +263,19 @@ func (b *Bound) Buffers(seed uint64) ([]*bench.Argument, error) {
 	return out, nil
 }
 
+// ArrayFiles are the files that the arguments read, as they are named.
+func (b *Bound) ArrayFiles() ([]string, error) {
+	var out []string
+	for i, t := range b.arguments {
+		text, err := t.at(b.anyPoint())
+		if err != nil {
+			return nil, fmt.Errorf("argument %d: %w", i+1, err)
+		}
+		out = append(out, bench.ArgumentFiles(text)...)
+	}
+	return out, nil
+}
+
 // First is the default configuration's point; nil if there is none.
 func (b *Bound) First() ([]int, error) {
 	if len(b.Default) == 0 {

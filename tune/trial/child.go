@@ -15,12 +15,15 @@ type request struct {
 	Do      string `json:"do"` // "prepare", "compile" or "run"
 	Point   []int  `json:"point,omitempty"`
 	Samples int    `json:"samples,omitempty"`
+	Send    bool   `json:"send,omitempty"` // what was compiled goes into the reply
+	Code    *Code  `json:"code,omitempty"` // to run, compiled elsewhere
 }
 
 // reply is what came of a request.
 type reply struct {
 	ID    int    `json:"id"`
 	Built Built  `json:"built,omitzero"`
+	Code  *Code  `json:"code,omitempty"`
 	Ran   Ran    `json:"ran,omitzero"`
 	Error string `json:"error,omitempty"` // after which nothing can be tried
 }
@@ -49,6 +52,7 @@ func Serve(ctx context.Context, b Bench, in io.Reader, out io.Writer) error {
 				}
 				return
 			}
+			busy <- struct{}{} // at once: the end of in may be next
 			requests <- r
 		}
 	}()
@@ -63,7 +67,6 @@ func Serve(ctx context.Context, b Bench, in io.Reader, out io.Writer) error {
 			}
 			return err
 		case r := <-requests:
-			busy <- struct{}{}
 			answer := serve(ctx, b, r)
 			<-busy
 			if err := e.Encode(answer); err != nil {
@@ -83,8 +86,13 @@ func serve(ctx context.Context, b Bench, r request) reply {
 		}
 	case "compile":
 		a.Built, err = b.Compile(ctx, r.Point)
+		if c, ok := b.(carrier); ok && err == nil && r.Send && a.Built.Outcome == "" {
+			a.Code = c.Code(r.Point)
+		}
 	case "run":
-		a.Ran, err = b.Run(ctx, r.Point, r.Samples)
+		if err = adopt(b, r); err == nil {
+			a.Ran, err = b.Run(ctx, r.Point, r.Samples)
+		}
 	default:
 		err = fmt.Errorf("request %q: want prepare, compile or run", r.Do)
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"github.com/kgen-dev/kgen/codegen/cache"
 	"github.com/kgen-dev/kgen/codegen/cubin"
 	"github.com/kgen-dev/kgen/codegen/nvrtc"
-	"github.com/kgen-dev/kgen/codegen/ptx"
 	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/tune/spec"
 	"github.com/kgen-dev/kgen/tune/store"
@@ -62,56 +60,6 @@ func digest(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// source reads a file of CUDA C, once.
-func (k *Kernel) source(name string) (string, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if text, ok := k.sources[name]; ok {
-		return text, nil
-	}
-	text, err := bench.ReadBounded(k.Spec.Path(name), ptx.MaxSource)
-	if err != nil {
-		return "", err
-	}
-	if k.sources == nil {
-		k.sources = map[string]string{}
-	}
-	k.sources[name] = string(text)
-	return string(text), nil
-}
-
-// included matches what a source reads from its own folder.
-var included = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"`)
-
-// maxIncludes bounds the files that a source includes.
-const maxIncludes = 1000
-
-// sourceDigest is that of a source and of the files beside it that it includes; those
-// which are not there may be the compiler's own.
-func (k *Kernel) sourceDigest(name string) (string, error) {
-	var parts []string
-	seen := map[string]bool{name: true}
-	for queue := []string{name}; len(queue) > 0 && len(seen) < maxIncludes; queue = queue[1:] {
-		text, err := k.source(queue[0])
-		if err != nil {
-			if queue[0] == name {
-				return "", err
-			}
-			continue
-		}
-		parts = append(parts, queue[0], text)
-		for _, m := range included.FindAllStringSubmatch(text, -1) {
-			for _, file := range []string{m[1], filepath.Join(filepath.Dir(queue[0]), m[1])} {
-				if !seen[file] {
-					seen[file] = true
-					queue = append(queue, file)
-				}
-			}
-		}
-	}
-	return digest(parts...), nil
-}
-
 // flags are the compiler's for macros NAME=VALUE.
 func (k *Kernel) flags(defines []string) []string {
 	flags := []string{"-I" + k.Spec.Path(".")}
@@ -136,6 +84,9 @@ func (k *Kernel) Program(point []int) (string, error) {
 // Compile implements Bench.
 func (k *Kernel) Compile(ctx context.Context, point []int) (Built, error) {
 	start := time.Now()
+	if err := k.holds(point); err != nil {
+		return Built{}, err
+	}
 	b, p, err := k.compile(ctx, point)
 	if err != nil {
 		return b, err

@@ -257,20 +257,30 @@ func (p *Pool) outcome(ctx context.Context, what string, err error, deadline tim
 
 // Compile implements Bench.
 func (p *Pool) Compile(ctx context.Context, point []int) (Built, error) {
+	a, err := p.compile(ctx, point, request{Do: "compile"})
+	return a.Built, err
+}
+
+func (p *Pool) compile(ctx context.Context, point []int, r request) (reply, error) {
 	p.start()
 	start := time.Now()
-	a, err := p.work(ctx, point, p.Deadlines.Compile, request{Do: "compile"})
+	a, err := p.work(ctx, point, p.Deadlines.Compile, r)
 	if err == nil {
-		return a.Built, nil
+		return a, nil
 	}
-	b := Built{}
-	b.Outcome, b.Error, err = p.outcome(ctx, "compiled", err, p.Deadlines.Compile, store.Compile)
-	b.Seconds = time.Since(start).Seconds()
-	return b, err
+	a = reply{}
+	a.Built.Outcome, a.Built.Error, err = p.outcome(ctx, "compiled", err, p.Deadlines.Compile, store.Compile)
+	a.Built.Seconds = time.Since(start).Seconds()
+	return a, err
 }
 
 // Run implements Bench.
 func (p *Pool) Run(ctx context.Context, point []int, samples int) (Ran, error) {
+	return p.RunCode(ctx, point, samples, nil)
+}
+
+// RunCode is Run of what another process compiled; nil compiles it here if need be.
+func (p *Pool) RunCode(ctx context.Context, point []int, samples int, c *Code) (Ran, error) {
 	p.start()
 	if p.OneDevice {
 		select {
@@ -281,7 +291,7 @@ func (p *Pool) Run(ctx context.Context, point []int, samples int) (Ran, error) {
 		}
 	}
 	start := time.Now()
-	a, err := p.work(ctx, point, p.Deadlines.Run, request{Do: "run", Samples: samples})
+	a, err := p.work(ctx, point, p.Deadlines.Run, request{Do: "run", Samples: samples, Code: c})
 	if err == nil {
 		return a.Ran, nil
 	}

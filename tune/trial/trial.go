@@ -21,6 +21,12 @@ type Bench interface {
 	Run(ctx context.Context, point []int, samples int) (Ran, error)
 }
 
+// Keeper is a Bench that keeps what came of a point, so that not even a killed process
+// loses it, until it hears that it is recorded.
+type Keeper interface {
+	Recorded(point []int)
+}
+
 // Built is what compiling made.
 type Built struct {
 	Outcome store.Outcome `json:"outcome,omitempty"` // why there is nothing to run; "" if there is
