@@ -35,16 +35,17 @@ var layers = map[string][]string{
 	"codegen/nvrtc":      {"codegen/nvrtc"}, // its test helper
 	"codegen/ptx":        {"codegen/simt"},
 	"codegen/simt":       {"codegen/simt"}, // its test helper
-	"codegen/target":     {},
+	"codegen/target":     {"internal/jsontext"},
 	"kernels":            {"ir", "ir/num", "codegen/target", "kernels/..."},
 	"bench":              {"ir/num", "codegen", "codegen/atomicfile", "codegen/ptx", "codegen/target", "bench/numcheck"},
 	"bench/ceilings":     {"bench"},
 	"bench/vm":           {"bench", "bench/numcheck", "bench/vm/...", "ir/num", "codegen/ptx", "codegen/target"},
 	"bench/cuda":         {"bench", "codegen/ptx"},
-	"tune":               {"kernels/...", "codegen/...", "bench", "bench/numcheck", "bench/vm", "roofline/...", "tune/...", "ir/num"},
-	"roofline":           {"codegen/target", "codegen/ptx", "bench", "roofline/..."}, // ptx for its pipes
+	"tune":               {"kernels/...", "codegen/...", "bench", "bench/numcheck", "bench/vm", "roofline/...", "tune/...", "ir/num", "internal/jsontext"},
+	"roofline":           {"codegen/target", "codegen/ptx", "bench", "roofline/...", "internal/jsontext"}, // ptx for its pipes
 	"cmd":                {"..."},
 	"internal/fixedseed": {},
+	"internal/jsontext":  {},
 }
 
 // doors names the one folder that may import a third party; "..." is any, and

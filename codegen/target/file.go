@@ -11,6 +11,8 @@ import (
 	"sort"
 	"strings"
 	"sync"
+
+	"github.com/kgen-dev/kgen/internal/jsontext"
 )
 
 // maxFile bounds what ReadFile reads: a record has a few kilobytes.
@@ -45,23 +47,13 @@ func ReadFile(file string) (*GPU, error) {
 	return g, nil
 }
 
-// lineError is an error at a place in a JSON text.
-type lineError struct {
-	line int
-	err  error
-}
-
-func (e *lineError) Error() string { return fmt.Sprintf("%d: %v", e.line, e.err) }
-
-func (e *lineError) Unwrap() error { return e.err }
-
 // at gives an error the line of a key, or 1.
 func at(data []byte, key string, format string, args ...any) error {
 	line := 1
 	if i := bytes.Index(data, []byte(`"`+key+`"`)); key != "" && i >= 0 {
-		line += bytes.Count(data[:i], []byte("\n"))
+		line = jsontext.LineAt(data, int64(i))
 	}
-	return &lineError{line, fmt.Errorf(format, args...)}
+	return &jsontext.Error{Line: line, Err: fmt.Errorf(format, args...)}
 }
 
 // parseGPU reads a record of the user's.
@@ -73,7 +65,7 @@ func parseGPU(data []byte) (*GPU, error) {
 	}
 	for _, into := range []any{&record, g, &own} {
 		if err := json.Unmarshal(data, into); err != nil {
-			return nil, jsonError(data, err)
+			return nil, jsontext.Locate(data, err)
 		}
 	}
 	if record == nil {
@@ -187,20 +179,6 @@ func (g *GPU) complete(data []byte, own map[Math]float64) error {
 		return at(data, "", "%w", err)
 	}
 	return t.giveL2(g)
-}
-
-// jsonError words what encoding/json found, with its line.
-func jsonError(data []byte, err error) error {
-	offset := int64(0)
-	switch e := err.(type) { //nolint:errorlint // encoding/json returns them as they are
-	case *json.SyntaxError:
-		offset = e.Offset
-	case *json.UnmarshalTypeError:
-		offset = e.Offset
-		err = fmt.Errorf("%s: a %s: want %s", e.Field, e.Value, e.Type)
-	}
-	offset = min(offset, int64(len(data)))
-	return &lineError{1 + bytes.Count(data[:offset], []byte("\n")), err}
 }
 
 // recordKeys are the keys that a record may have.

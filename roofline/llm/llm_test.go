@@ -4,6 +4,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -124,8 +126,8 @@ func TestBounds(t *testing.T) {
 	}
 	require.Equal(t, string(roofline.Tensor), analyse(t, run(t, "llama3.1-8b", "h100", Prefill)).Limit)
 	near(t, 295, rep.Crossover, 2, "tokens, H100")
-	near(t, 153, Crossover(gpu(t, "a100"), BF16), 1, "tokens, A100 80 GB")
-	near(t, 206, Crossover(gpu(t, "h200"), BF16), 1, "tokens, H200")
+	near(t, 153, analyse(t, run(t, "llama3.1-8b", "a100", Decode)).Crossover, 1, "tokens, A100 80 GB")
+	near(t, 206, analyse(t, run(t, "llama3.1-8b", "h200", Decode)).Crossover, 1, "tokens, H200")
 	// A little above the crossover, the activations of the widest matrices counted.
 	limit := func(batch int64) roofline.Unit {
 		decode.Batch = batch
@@ -212,30 +214,100 @@ func TestViewer(t *testing.T) {
 	}
 }
 
+// TestBadConfigs: every error names file, line and key, and says what is wanted.
 func TestBadConfigs(t *testing.T) {
+	// A right one, a key a line, with some keys other than they should be.
+	with := func(changed ...string) string {
+		text := "{\n"
+		for _, key := range []string{"hidden_size: 64", "intermediate_size: 1", "num_hidden_layers: 1", "num_attention_heads: 4", "vocab_size: 1"} {
+			name, value, _ := strings.Cut(key, ": ")
+			for _, c := range changed {
+				if n, v, ok := strings.Cut(c, ": "); ok && n == name {
+					value = v
+				}
+			}
+			if !slices.Contains(changed, name) {
+				text += `"` + name + `": ` + value + ",\n"
+			}
+		}
+		for _, c := range changed {
+			if n, v, ok := strings.Cut(c, ": "); ok && !strings.Contains(text, `"`+n+`"`) {
+				text += `"` + n + `": ` + v + ",\n"
+			}
+		}
+		return text + "\"architectures\": [\"LlamaForCausalLM\"]\n}\n"
+	}
+	right, err := parse("config.json", []byte(with()))
+	require.NoError(t, err)
+	require.Equal(t, &Config{"config.json", 64, 1, 1, 4, 4, 16, 1, false, BF16}, right)
 	for text, want := range map[string]string{
-		`{`:                      "line 1: unexpected end of JSON input",
-		"{\n\"hidden_size\": x}": "line 2: invalid character 'x'",
-		`{"hidden_size": "a"}`:   "cannot unmarshal string",
-		`{"hidden_size": 64}`:    "intermediate_size is missing: want a number",
-		`{"hidden_size": 0, "intermediate_size": 1, "num_hidden_layers": 1, "num_attention_heads": 1, "vocab_size": 1}`:                              "hidden_size 0: want 1 to 16777216",
-		`{"hidden_size": 64, "intermediate_size": 1, "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 3, "vocab_size": 1}`:   "num_key_value_heads 3: want a divisor of the 4 heads",
-		`{"hidden_size": 64, "intermediate_size": 1, "num_hidden_layers": 1, "num_attention_heads": 0, "vocab_size": 1}`:                             "num_attention_heads 0",
-		`{"hidden_size": 64, "intermediate_size": 1, "num_hidden_layers": 1, "num_attention_heads": 4, "vocab_size": 1, "torch_dtype": "int3"}`:      `torch_dtype "int3": want float16`,
-		`{"hidden_size": 64, "intermediate_size": 1, "num_hidden_layers": 1, "num_attention_heads": 4, "vocab_size": 1, "num_local_experts": 8}`:     "a mixture of experts",
-		`{"hidden_size": 64, "intermediate_size": 1, "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 0, "vocab_size": 1}`:   "num_key_value_heads 0",
-		`{"hidden_size": 1e99, "intermediate_size": 1, "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 0, "vocab_size": 1}`: "cannot unmarshal",
+		`{`:                               "1: the text ends early",
+		``:                                "1: the text ends early",
+		"[]":                              "1: want an object, in braces",
+		"{\n\"hidden_size\": x}":          "2: invalid character 'x'",
+		with("intermediate_size"):         "7: intermediate_size is missing: want a whole number from 1 to 4194304",
+		with("hidden_size: null"):         "8: hidden_size is missing: want a whole number from 1 to 262144",
+		with("num_hidden_layers: \"32\""): `4: num_hidden_layers "32": want a whole number from 1 to 16384`,
+		with("num_hidden_layers: 99999999999999999999"):           "4: num_hidden_layers 99999999999999999999: want a whole number from 1 to 16384",
+		with("num_hidden_layers: -1"):                             "4: num_hidden_layers -1: want a whole number",
+		with("hidden_size: 64.5"):                                 "2: hidden_size 64.5: want a whole number",
+		with("hidden_size: 1e99"):                                 "2: hidden_size 1e99: want a whole number",
+		with("hidden_size: 0"):                                    "2: hidden_size 0: want a whole number",
+		with("vocab_size: [1]"):                                   "6: vocab_size [1]: want a whole number",
+		with("hidden_size: 66"):                                   "2: hidden_size 66: want a multiple of the 4 heads, or head_dim",
+		with("num_key_value_heads: 3"):                            "7: num_key_value_heads 3: want a divisor of the 4 heads",
+		with("num_key_value_heads: 0"):                            "7: num_key_value_heads 0: want a whole number",
+		with("head_dim: 5000"):                                    "7: head_dim 5000: want a whole number from 1 to 4096",
+		with("torch_dtype: \"int3\""):                             `7: torch_dtype "int3": want "float16", "bfloat16" or "float32"`,
+		with("dtype: 3"):                                          `7: dtype 3: want "float16"`,
+		with("tie_word_embeddings: 1"):                            "7: tie_word_embeddings 1: want true or false",
+		with("num_local_experts: 8"):                              "7: num_local_experts 8: a mixture of experts",
+		with("kv_lora_rank: 512"):                                 "7: kv_lora_rank 512: keys and values in a latent space",
+		with("hidden_size", "text_config: {}"):                    "6: text_config: the sizes of the language model are in it",
+		"{\"vocab_size\": 1,\n\"vocab_size\": 2}":                 "2: vocab_size: there in line 1 too",
+		`{"a": ` + strings.Repeat("[", 1e5):                       "1: ",
+		with() + "x":                                              "9: text after the object's end",
+		with("hidden_size: \"" + strings.Repeat("9", 1e6) + "\""): "...: want a whole number",
 	} {
 		path := filepath.Join(t.TempDir(), "config.json")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		_, err := Lookup(path)
-		require.ErrorContains(t, err, want, text)
-		require.ErrorContains(t, err, path)
+		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, err, path+":")
+		require.Less(t, len(err.Error()), 500)
 	}
-	_, err := Lookup("llama9")
+	_, err = Lookup("llama9")
 	require.ErrorContains(t, err, `model "llama9": want llama2-7b, llama3.1-405b, llama3.1-70b, llama3.1-8b or the path`)
 	_, err = Lookup(filepath.Join(t.TempDir(), "none.json"))
 	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// TestTypes: a GPU without a rate for a model's type has others, and says so.
+func TestTypes(t *testing.T) {
+	r := run(t, "llama3.1-8b", "t4", Prefill)
+	_, err := Analyse(r)
+	require.EqualError(t, err, "--gpu t4: no rate is known for bf16: want --type f16 or f32, or a GPU that has it, such as a100-sxm4-40, h100-pcie-80, jetson-thor-t5000")
+	for typ, want := range map[*Type]target.Math{&F16: target.F16Acc32, &F32: target.F32} {
+		r.Config.Type = *typ
+		require.Equal(t, want, analyse(t, r).Math)
+	}
+	r.GPU = gpu(t, "a100")
+	require.Equal(t, target.TF32, analyse(t, r).Math)
+	r.GPU, r.Config.Type = gpu(t, "gb10"), F16
+	_, err = Analyse(r)
+	require.ErrorContains(t, err, "no rate is known for f16: want --type f32, or a GPU")
+}
+
+// TestRoofs: decoding is as fast as memory's roof.
+func TestRoofs(t *testing.T) {
+	r := run(t, "llama3.1-8b", "h100", Decode)
+	device := analyse(t, r)
+	r.Roofs = roofline.DeviceRoofs(r.GPU)
+	require.Equal(t, device, analyse(t, r))
+	r.Roofs.HBM.Value /= 2
+	half := analyse(t, r)
+	require.InEpsilon(t, 2*device.StepUS, half.StepUS, 0.01)
+	require.InEpsilon(t, 2*device.Crossover, half.Crossover, 1e-9)
 }
 
 func TestBadRuns(t *testing.T) {

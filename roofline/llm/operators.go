@@ -66,7 +66,7 @@ func (r *Run) backward() float64 {
 
 // operators fills in the operators, their sum and what binds most of it.
 func (r *Run) operators(rep *Report) error {
-	roofs := roofline.DeviceRoofs(r.GPU)
+	roofs := r.ceilings()
 	longest := 0.0
 	times := map[roofline.Unit]float64{}
 	for _, p := range r.parts() {
@@ -97,7 +97,7 @@ func (r *Run) operator(roofs roofline.Roofs, p *part) (Operator, error) {
 	all.flops, all.bytes = p.flops*times, p.bytes*times
 	math := target.F32
 	if p.matrix {
-		math = r.Config.Type.Math
+		math = r.math()
 	}
 	return all.assess(roofs, math)
 }

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/target"
@@ -22,6 +23,7 @@ const (
 type Run struct {
 	Config     *Config
 	GPU        *target.GPU
+	Roofs      roofline.Roofs // of the GPU; without one those of the device
 	Phase      Phase
 	Batch      int64 // sequences of all GPUs together
 	Seq        int64 // tokens of each
@@ -78,10 +80,52 @@ func (r *Run) Check() error {
 	case r.Checkpoint && r.Phase != Train:
 		return fmt.Errorf("--checkpoint: it is of training: want --phase train")
 	}
-	if _, ok := r.GPU.Peak(c.Type.Math); !ok {
-		return fmt.Errorf("--gpu %s: no rate is known for %s", r.GPU.ID, c.Type.Math)
+	if _, ok := c.Type.math(r.GPU); !ok {
+		return fmt.Errorf("--gpu %s: no rate is known for %s: want --type %s, or a GPU that has it, such as %s", r.GPU.ID, c.Type.Name, r.typesOfGPU(), having(&c.Type))
 	}
 	return nil
+}
+
+// typesOfGPU are the types that the run's GPU has a rate for.
+func (r *Run) typesOfGPU() string {
+	var names []string
+	for _, t := range Types() {
+		if _, ok := t.math(r.GPU); ok {
+			names = append(names, t.Name)
+		}
+	}
+	return strings.Join(names, " or ")
+}
+
+// having are a few GPUs with a rate for a type, from the oldest kind to the newest.
+func having(t *Type) string {
+	var ids []string
+	for _, g := range target.All() {
+		if _, ok := t.math(g); ok {
+			ids = append(ids, g.ID)
+		}
+	}
+	return strings.Join([]string{ids[0], ids[len(ids)/2], ids[len(ids)-1]}, ", ")
+}
+
+// math is the arithmetic of the model's products.
+func (r *Run) math() target.Math {
+	m, _ := r.Config.Type.math(r.GPU)
+	return m
+}
+
+// peak is the rate of the model's products, dense.
+func (r *Run) peak() target.Peak {
+	p, _ := r.GPU.Peak(r.math())
+	return p
+}
+
+// ceilings are the roofs that the run is held to.
+func (r *Run) ceilings() roofline.Roofs {
+	if r.Roofs.GPU == nil {
+		return roofline.DeviceRoofs(r.GPU)
+	}
+	return r.Roofs
 }
 
 // Operator is one kind of work, of one GPU in one step.
@@ -102,7 +146,10 @@ type Operator struct {
 type Report struct {
 	Parameters   int64        `json:"parameters"`
 	GPUs         int64        `json:"gpus"`
-	Tokens       int64        `json:"tokens"` // new tokens of a step, of all GPUs
+	Tokens       int64        `json:"tokens"`      // new tokens of a step, of all GPUs
+	Math         target.Math  `json:"math"`        // of the matrices' products
+	PeakTFLOPS   float64      `json:"peak_tflops"` // of it, dense
+	HBM          float64      `json:"hbm_gbs"`
 	Operators    []Operator   `json:"operators"`
 	Collectives  []Collective `json:"collectives"`
 	FLOPs        float64      `json:"model_flops"` // of a step and all GPUs: what MFU counts
@@ -117,6 +164,7 @@ type Report struct {
 	ReachedMFU   float64      `json:"reached_mfu,omitempty"` // of Run.Reached
 	GPUSeconds   float64      `json:"gpu_seconds,omitempty"` // for Run.Operations at Run.Reached
 
+	Peak       target.Peak      `json:"-"`          // behind PeakTFLOPS
 	Provenance bench.Provenance `json:"provenance"` // of everything
 }
 
@@ -125,7 +173,8 @@ func Analyse(r *Run) (*Report, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
-	rep := &Report{Parameters: r.Config.Parameters(), GPUs: r.TP * r.PP * r.DP, Provenance: bench.Formula}
+	rep := &Report{Parameters: r.Config.Parameters(), GPUs: r.TP * r.PP * r.DP, Math: r.math(), Peak: r.peak(), HBM: r.ceilings().HBM.Value, Provenance: bench.Formula}
+	rep.PeakTFLOPS = rep.Peak.TFLOPS
 	rep.Tokens = r.Batch
 	if r.Phase != Decode {
 		rep.Tokens *= r.Seq
@@ -139,16 +188,14 @@ func Analyse(r *Run) (*Report, error) {
 		rep.StepUS += c.US
 	}
 	rep.FLOPs = r.modelFLOPs()
-	peak, _ := r.GPU.Peak(r.Config.Type.Math)
-	rep.MFU = rep.FLOPs / float64(rep.GPUs) / (rep.StepUS * peak.TFLOPS * 1e6)
+	rep.MFU = rep.FLOPs / float64(rep.GPUs) / (rep.StepUS * rep.PeakTFLOPS * 1e6)
 	rep.RuleFLOPs = RuleFLOPs(r.Phase, rep.Parameters, rep.Tokens)
-	rep.ReachedMFU = r.Reached / peak.TFLOPS
+	rep.ReachedMFU = r.Reached / rep.PeakTFLOPS
 	if r.Reached > 0 {
 		rep.GPUSeconds = r.Operations / (r.Reached * 1e12)
 	}
 	rep.TokensPerSec = float64(rep.Tokens) / rep.StepUS * 1e6
-	rep.Crossover = Crossover(r.GPU, r.Config.Type)
-	rep.Memory = r.memory()
+	rep.Crossover, rep.Memory = Crossover(rep.PeakTFLOPS, r.Config.Type.Bytes, rep.HBM), r.memory()
 	return rep, nil
 }
 
@@ -164,9 +211,8 @@ func RuleFLOPs(p Phase, parameters, tokens int64) float64 {
 
 // Crossover returns how many tokens a weight matrix must meet to be bound by
 // arithmetic: peak w / (2 bandwidth) for weights of w bytes, the activations left out.
-func Crossover(g *target.GPU, t Type) float64 {
-	p, _ := g.Peak(t.Math)
-	return p.TFLOPS * 1e12 * float64(t.Bytes) / (2 * g.HBM().Value * 1e9)
+func Crossover(tflops float64, weightBytes int64, gbs float64) float64 {
+	return tflops * 1e12 * float64(weightBytes) / (2 * gbs * 1e9)
 }
 
 // modelFLOPs counts a step's useful operations: 2 for each parameter and token, 6 in

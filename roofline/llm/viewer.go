@@ -42,9 +42,9 @@ func Viewer(r *Run) ([]Operator, error) {
 
 // viewed holds a part to the peak of products and to memory alone.
 func viewed(r *Run, p *part) Operator {
-	peak, _ := r.GPU.Peak(r.Config.Type.Math)
+	peak := r.peak()
 	o := Operator{Name: p.name, Count: 1, FLOPs: p.flops, Bytes: p.bytes, AI: p.flops / p.bytes, Limit: roofline.HBM}
-	o.US = p.bytes / (r.GPU.HBM().Value * 1e3)
+	o.US = p.bytes / (r.ceilings().HBM.Value * 1e3)
 	if us := p.flops / (peak.TFLOPS * 1e6); us > o.US {
 		o.US, o.Limit = us, roofline.Tensor
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/internal/jsontext"
 	"github.com/kgen-dev/kgen/tune/store"
 )
 
@@ -92,7 +93,7 @@ func Read(r io.Reader) ([]Recorded, error) {
 	}
 	var d document
 	if err := json.Unmarshal(text, &d); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+		return nil, fmt.Errorf("%w: line %w", ErrFormat, jsontext.Locate(text, err))
 	}
 	return d.Runs, nil
 }

@@ -13,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/kgen-dev/kgen/internal/jsontext"
 )
 
 // maxBytes bounds what a file may hold once it is unpacked.
@@ -239,7 +241,7 @@ func (r *reader) records(ctx context.Context, text []byte, d *json.Decoder, s sh
 		}
 		e, err := s.record(r, raw)
 		if err != nil {
-			return nil, fmt.Errorf("%w: line %d: record %d of %s: %w", ErrFormat, lineAt(text, d), n, s.member, err)
+			return nil, fmt.Errorf("%w: line %d: record %d of %s: %w", ErrFormat, lineAt(text, d), n, s.member, jsontext.Plain(err))
 		}
 		r.space.Entries = append(r.space.Entries, e)
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/kgen-dev/kgen/bench/numcheck"
+	"github.com/kgen-dev/kgen/internal/jsontext"
 	"github.com/kgen-dev/kgen/kernels/space"
 )
 
@@ -112,46 +113,16 @@ func decode(text []byte, into any, strict bool) error {
 		d.DisallowUnknownFields()
 	}
 	err := d.Decode(into)
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
 	switch {
 	case err == nil:
 		if _, err := d.Token(); !errors.Is(err, io.EOF) {
 			return fmt.Errorf("line %d: text after the object's end", lineAt(text, d.InputOffset()))
 		}
 		return nil
-	case errors.As(err, &syntax):
-		return fmt.Errorf("line %d: %w", lineAt(text, syntax.Offset), err)
-	case errors.As(err, &kind):
-		return fmt.Errorf("line %d: %s is a %s: want %s", lineAt(text, kind.Offset), orObject(kind.Field), kind.Value, plainKind(kind.Type.String()))
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("line %d: the text ends early: want a JSON object", lineAt(text, int64(len(text))))
+	case strings.HasPrefix(err.Error(), "json: unknown field"): // encoding/json has no type for it
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
 	}
-	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	return fmt.Errorf("line %w", jsontext.Locate(text, err))
 }
 
-func orObject(field string) string {
-	if field == "" {
-		return "the description"
-	}
-	return field
-}
-
-// plainKind names a Go type for people who write JSON.
-func plainKind(name string) string {
-	switch {
-	case strings.HasPrefix(name, "[]"):
-		return "a list"
-	case strings.HasPrefix(name, "map"), strings.Contains(name, "."):
-		return "an object"
-	case strings.HasPrefix(name, "int"):
-		return "a whole number"
-	case strings.HasPrefix(name, "float"):
-		return "a number"
-	}
-	return "a " + name
-}
-
-func lineAt(text []byte, offset int64) int {
-	return 1 + strings.Count(string(text[:min(int(offset), len(text))]), "\n")
-}
+func lineAt(text []byte, offset int64) int { return jsontext.LineAt(text, offset) }

@@ -75,12 +75,12 @@ func TestOwnForm(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		``:                                       "line 1: the text ends early",
-		`[]`:                                     "line 1: the description is a array: want an object",
+		`[]`:                                     "line 1: found a list: want an object",
 		"{\n\"source\" \"x\"}":                   "line 2: invalid character",
 		`{}`:                                     `no "source"`,
 		`{"source": "a.cu"}`:                     `no "kernel"`,
 		`{"source": "a.cu", "kernel": "k"}`:      `no "parameters"`,
-		"{\"source\": \"a.cu\",\n\"kernel\": 1}": "line 2: kernel is a number: want a string",
+		"{\"source\": \"a.cu\",\n\"kernel\": 1}": "line 2: kernel: found a number: want a string",
 		`{"sorce": 1}`:                           `unknown field "sorce"`,
 		`{"source": "a.cu", "kernel": "k", "parameters": [{"name": "a"}]}`:                                                        `parameter 1 (a): want one of "values", "powers", "range" and "words"`,
 		`{"source": "a.cu", "kernel": "k", "parameters": [{"name": "a", "powers": [3, 8]}]}`:                                      "powers [3 8]: want the first and the last power of two",

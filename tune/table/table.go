@@ -19,6 +19,7 @@ import (
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/internal/jsontext"
 	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/kernels/space"
 )
@@ -80,7 +81,7 @@ func ReadFile(file string) (*Table, error) {
 	}
 	t := &Table{}
 	if err := json.Unmarshal(text, t); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+		return nil, fmt.Errorf("%w: line %w", ErrFormat, jsontext.Locate(text, err))
 	}
 	if t.Form != form {
 		return nil, fmt.Errorf("%w: form %d, this kgen reads %d", ErrFormat, t.Form, form)

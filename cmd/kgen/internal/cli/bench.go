@@ -14,6 +14,7 @@ import (
 	"github.com/kgen-dev/kgen/bench/ceilings"
 	"github.com/kgen-dev/kgen/bench/cuda"
 	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/internal/jsontext"
 	"github.com/kgen-dev/kgen/roofline"
 	"github.com/kgen-dev/kgen/roofline/measured"
 )
@@ -138,7 +139,7 @@ func measuredRoofs(r roofline.Roofs, file string) (roofline.Roofs, error) {
 	}
 	var report ceilingsReport
 	if err := json.Unmarshal(text, &report); err != nil {
-		return r, usagef("--ceilings %s: %w", file, atLine(text, err))
+		return r, usagef("--ceilings %s:%w", file, jsontext.Locate(text, err))
 	}
 	if report.GPU != "" && report.GPU != r.GPU.ID {
 		return r, usagef("--ceilings %s: measured on %s, not on %s", file, report.GPU, r.GPU.ID)

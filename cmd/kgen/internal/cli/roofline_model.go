@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kgen-dev/kgen/bench"
-	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/roofline"
 	"github.com/kgen-dev/kgen/roofline/llm"
 	"github.com/kgen-dev/kgen/roofline/plot"
@@ -19,6 +18,7 @@ import (
 type modelFlags struct {
 	name    string
 	phase   choice
+	typ     choice
 	kv      choice
 	as      choice
 	setting llm.Run
@@ -45,6 +45,7 @@ func newModelFlags(figure *figureFlags) *modelFlags {
 	return &modelFlags{
 		figure: figure,
 		phase:  choice{value: string(llm.Decode), words: []string{string(llm.Prefill), string(llm.Decode), string(llm.Train)}},
+		typ:    choice{value: "model", words: []string{"model", llm.BF16.Name, llm.F16.Name, llm.F32.Name}},
 		kv:     choice{value: "model", words: []string{"model", llm.BF16.Name, llm.F16.Name, llm.F8.Name}},
 		as:     choice{value: "kgen", words: []string{"kgen", "llm-viewer"}},
 	}
@@ -61,6 +62,7 @@ func (m *modelFlags) declare(c *cobra.Command) {
 	f.Int64Var(&m.setting.DP, "dp", 1, "copies of the model, each with its part of the batch")
 	f.IntVar(&m.setting.Zero, "zero", 0, "training: the stage of ZeRO, 0 to 3")
 	f.BoolVar(&m.setting.Checkpoint, "checkpoint", false, "training: keep each layer's input alone, compute the rest again")
+	choiceFlag(c, &m.typ, "type", "type of weights and activations")
 	choiceFlag(c, &m.kv, "kv-type", "type of cached keys and values")
 	f.Int64Var(&m.setting.Page, "page", 16, "tokens of a page of the cache")
 	f.Float64Var(&m.setting.Reached, "reached", 0, "TFLOP/s that a GPU was seen to reach: as MFU")
@@ -78,12 +80,17 @@ func (m *modelFlags) run(a *app, gpu string) error {
 	if err := m.figure.check(); err != nil {
 		return err
 	}
-	if m.figure.ceilings != "" || m.figure.basis.value != string(target.Device) {
-		return usagef("--ceilings and --roofs: --model goes by the device's roofs alone")
-	}
 	r := m.setting
+	if r.Roofs, err = m.figure.roofs(g); err != nil {
+		return err
+	}
 	if r.Config, err = llm.Lookup(m.name); err != nil {
 		return usage(err)
+	}
+	for _, t := range llm.Types() {
+		if t.Name == m.typ.value {
+			r.Config.Type = t
+		}
 	}
 	r.GPU, r.Phase, r.KV = g, llm.Phase(m.phase.value), r.Config.Type
 	for _, t := range []llm.Type{llm.BF16, llm.F16, llm.F8} {
@@ -128,7 +135,7 @@ func subjectOf(r *llm.Run, rep *llm.Report) *plot.Subject {
 	for _, c := range rep.Collectives {
 		f := roofline.Floor{Unit: "links", US: c.US, From: c.From, Detail: fmt.Sprintf("%.0f GB/s each way", c.GBs)}
 		s.Kernels = append(s.Kernels, &roofline.Judged{
-			Kernel: &roofline.Kernel{Name: c.Name}, Assessment: &roofline.Assessment{Roofs: roofline.DeviceRoofs(r.GPU), Floors: []roofline.Floor{f}, Binding: f},
+			Kernel: &roofline.Kernel{Name: c.Name}, Assessment: &roofline.Assessment{Roofs: r.Roofs, Floors: []roofline.Floor{f}, Binding: f},
 		})
 	}
 	return s
@@ -192,6 +199,8 @@ func (a *app) printModel(r *llm.Run, rep *llm.Report) {
 	fmt.Fprintf(a.out, "%d parameters: all below is by formula; times are floors, one GPU's\n\n", rep.Parameters)
 	a.operators(rep.Operators)
 	fmt.Fprintln(a.out)
+	p, hbm := rep.Peak, r.Roofs.HBM
+	fmt.Fprintf(a.out, "%-20s %s %s TFLOP/s dense at %.0f MHz; memory %s GB/s, %s (%s)\n", "roofs", rep.Math, digits(p.TFLOPS), p.ClockMHz, digits(hbm.Value), hbm.Basis, hbm.Note)
 	for _, l := range rep.Collectives {
 		fmt.Fprintf(a.out, "%-20s %d GPUs, %sB at %.0f GB/s each way: at least %s us\n", l.Name, l.GPUs, prefixed(l.Bytes), l.GBs, digits(l.US))
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/bench/vm"
 	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/internal/jsontext"
 	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/roofline"
 	"github.com/kgen-dev/kgen/roofline/counts"
@@ -230,11 +231,11 @@ func (f *importFlags) readJSON(ctx context.Context, file string, text []byte) (*
 	case err == nil && has("kernel") && has("provenance"):
 		k, err := counts.Parse(text)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, atLine(text, err))
+			return nil, fmt.Errorf("%s:%w", file, jsontext.Locate(text, err))
 		}
 		var r struct{ Device string }
 		if err := json.Unmarshal(text, &r); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, atLine(text, err))
+			return nil, fmt.Errorf("%s:%w", file, jsontext.Locate(text, err))
 		}
 		named := strings.TrimPrefix(strings.TrimPrefix(r.Device, vm.BareName), ", ") // of a GPU the driver's name
 		return &imported{found: []roofline.Kernel{*k}, named: named}, nil
@@ -243,7 +244,7 @@ func (f *importFlags) readJSON(ctx context.Context, file string, text []byte) (*
 	}
 	set, spaceErr := importSpace(ctx, file)
 	if spaceErr != nil && err != nil { // no JSON at all
-		return nil, fmt.Errorf("%s: %w", file, atLine(text, err))
+		return nil, fmt.Errorf("%s:%w", file, jsontext.Locate(text, err))
 	}
 	return set, spaceErr
 }
@@ -263,7 +264,7 @@ func readTuning(file string, text []byte) (*imported, error) {
 		}
 	}
 	if err := json.Unmarshal(text, &r); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, atLine(text, err))
+		return nil, fmt.Errorf("%s:%w", file, jsontext.Locate(text, err))
 	}
 	if len(r.Best) == 0 {
 		return nil, fmt.Errorf("%s: no configuration is in best", file)
@@ -328,22 +329,6 @@ func settingsText(config map[string]any) string {
 		words = append(words, fmt.Sprintf("%s=%v", name, config[name]))
 	}
 	return strings.Join(words, " ")
-}
-
-// atLine puts the line of a mistake in JSON before it.
-func atLine(text []byte, err error) error {
-	var offset int64
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
-		offset = syntax.Offset
-	case errors.As(err, &kind):
-		offset = kind.Offset
-	default:
-		return err
-	}
-	return fmt.Errorf("line %d: %w", 1+bytes.Count(text[:min(offset, int64(len(text)))], []byte("\n")), err)
 }
 
 // subject is what to draw of the kernels.

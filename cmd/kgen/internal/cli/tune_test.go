@@ -114,7 +114,7 @@ func TestPrintTuningJSON(t *testing.T) {
 		}
 		return names
 	}
-	require.ElementsMatch(t, []string{"kernel", "gpu", "problem", "space", "compiled", "failed", "best", "importance", "library_us", "library", "artifacts"}, keys(got))
+	require.ElementsMatch(t, []string{"kernel", "gpu", "problem", "space", "compiled", "failed", "best", "importance", "library_us", "library", "next", "artifacts"}, keys(got))
 	require.ElementsMatch(t, []string{
 		"config", "time_us", "tflops", "score", "limit", "limits", "registers", "shared_bytes", "spill_bytes", "ctas_per_sm", "instructions", "verified", "provenance", "terms",
 	}, keys(got["best"].([]any)[0]))
