@@ -77,6 +77,10 @@ func fastBinary(op string, t ptx.Type) execFn {
 
 func add32(w *warp, in *inst) {
 	d, a, b := &w.r[in.d], &w.r[in.a], &w.r[in.b]
+	if vectorLanes {
+		add32Vector(d, a, b)
+		return
+	}
 	for i := range d {
 		d[i] = a[i] + b[i]
 	}
@@ -84,6 +88,10 @@ func add32(w *warp, in *inst) {
 
 func sub32(w *warp, in *inst) {
 	d, a, b := &w.r[in.d], &w.r[in.a], &w.r[in.b]
+	if vectorLanes {
+		sub32Vector(d, a, b)
+		return
+	}
 	for i := range d {
 		d[i] = a[i] - b[i]
 	}
@@ -91,6 +99,10 @@ func sub32(w *warp, in *inst) {
 
 func mul32(w *warp, in *inst) {
 	d, a, b := &w.r[in.d], &w.r[in.a], &w.r[in.b]
+	if vectorLanes {
+		mul32Vector(d, a, b)
+		return
+	}
 	for i := range d {
 		d[i] = a[i] * b[i]
 	}
@@ -98,6 +110,10 @@ func mul32(w *warp, in *inst) {
 
 func mad32(w *warp, in *inst) {
 	d, a, b, c := &w.r[in.d], &w.r[in.a], &w.r[in.b], &w.r[in.c]
+	if vectorLanes {
+		mad32Vector(d, a, b, c)
+		return
+	}
 	for i := range d {
 		d[i] = a[i]*b[i] + c[i]
 	}
@@ -105,6 +121,10 @@ func mad32(w *warp, in *inst) {
 
 func and32(w *warp, in *inst) {
 	d, a, b := &w.r[in.d], &w.r[in.a], &w.r[in.b]
+	if vectorLanes {
+		and32Vector(d, a, b)
+		return
+	}
 	for i := range d {
 		d[i] = a[i] & b[i]
 	}
@@ -112,6 +132,10 @@ func and32(w *warp, in *inst) {
 
 func or32(w *warp, in *inst) {
 	d, a, b := &w.r[in.d], &w.r[in.a], &w.r[in.b]
+	if vectorLanes {
+		or32Vector(d, a, b)
+		return
+	}
 	for i := range d {
 		d[i] = a[i] | b[i]
 	}
@@ -119,6 +143,10 @@ func or32(w *warp, in *inst) {
 
 func xor32(w *warp, in *inst) {
 	d, a, b := &w.r[in.d], &w.r[in.a], &w.r[in.b]
+	if vectorLanes {
+		xor32Vector(d, a, b)
+		return
+	}
 	for i := range d {
 		d[i] = a[i] ^ b[i]
 	}
@@ -126,6 +154,10 @@ func xor32(w *warp, in *inst) {
 
 func mulWideS32(w *warp, in *inst) {
 	d, a, b := &w.q[in.d], &w.r[in.a], &w.r[in.b]
+	if vectorLanes {
+		mulWideS32Vector(d, a, b)
+		return
+	}
 	for i := range d {
 		d[i] = uint64(int64(int32(a[i])) * int64(int32(b[i])))
 	}
@@ -140,6 +172,10 @@ func madWideS32(w *warp, in *inst) {
 
 func mulWideU32(w *warp, in *inst) {
 	d, a, b := &w.q[in.d], &w.r[in.a], &w.r[in.b]
+	if vectorLanes {
+		mulWideU32Vector(d, a, b)
+		return
+	}
 	for i := range d {
 		d[i] = uint64(a[i]) * uint64(b[i])
 	}
@@ -204,6 +240,10 @@ func remU32(w *warp, in *inst) {
 
 func add64(w *warp, in *inst) {
 	d, a, b := &w.q[in.d], &w.q[in.a], &w.q[in.b]
+	if vectorLanes {
+		add64Vector(d, a, b)
+		return
+	}
 	for i := range d {
 		d[i] = a[i] + b[i]
 	}
@@ -294,6 +334,10 @@ func fastShift(op string, t ptx.Type) execFn {
 
 func shl32(w *warp, in *inst) {
 	d, a, b := &w.r[in.d], &w.r[in.a], &w.r[in.b]
+	if vectorLanes {
+		shl32Vector(d, a, b)
+		return
+	}
 	for i := range d {
 		d[i] = a[i] << b[i]
 	}
@@ -301,6 +345,10 @@ func shl32(w *warp, in *inst) {
 
 func shrU32(w *warp, in *inst) {
 	d, a, b := &w.r[in.d], &w.r[in.a], &w.r[in.b]
+	if vectorLanes {
+		shrU32Vector(d, a, b)
+		return
+	}
 	for i := range d {
 		d[i] = a[i] >> b[i]
 	}
@@ -308,6 +356,10 @@ func shrU32(w *warp, in *inst) {
 
 func shrS32(w *warp, in *inst) {
 	d, a, b := &w.r[in.d], &w.r[in.a], &w.r[in.b]
+	if vectorLanes {
+		shrS32Vector(d, a, b)
+		return
+	}
 	for i := range d {
 		d[i] = uint32(int32(a[i]) >> b[i])
 	}

@@ -37,6 +37,10 @@ var canonicalNaN = math.Float32frombits(nan32)
 
 func addF32(w *warp, in *inst) {
 	d, a, b := w.r[in.d].f32(), w.r[in.a].f32(), w.r[in.b].f32()
+	if vectorLanes {
+		addF32Vector(d, a, b)
+		return
+	}
 	for i := range d {
 		x := a[i] + b[i]
 		if x != x {
@@ -48,6 +52,10 @@ func addF32(w *warp, in *inst) {
 
 func subF32(w *warp, in *inst) {
 	d, a, b := w.r[in.d].f32(), w.r[in.a].f32(), w.r[in.b].f32()
+	if vectorLanes {
+		subF32Vector(d, a, b)
+		return
+	}
 	for i := range d {
 		x := a[i] - b[i]
 		if x != x {
@@ -59,6 +67,10 @@ func subF32(w *warp, in *inst) {
 
 func mulF32(w *warp, in *inst) {
 	d, a, b := w.r[in.d].f32(), w.r[in.a].f32(), w.r[in.b].f32()
+	if vectorLanes {
+		mulF32Vector(d, a, b)
+		return
+	}
 	for i := range d {
 		x := a[i] * b[i]
 		if x != x {
@@ -70,6 +82,10 @@ func mulF32(w *warp, in *inst) {
 
 func fmaF32(w *warp, in *inst) {
 	d, a, b, c := w.r[in.d].f32(), w.r[in.a].f32(), w.r[in.b].f32(), w.r[in.c].f32()
+	if vectorLanes {
+		fmaF32Vector(d, a, b, c)
+		return
+	}
 	for i := range d {
 		s := float64(a[i])*float64(b[i]) + float64(c[i])
 		u := math.Float64bits(s)

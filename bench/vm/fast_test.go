@@ -62,8 +62,18 @@ func (l *lanesTest) compare(t *testing.T, name string, fast execFn, lane laneFn,
 	}
 }
 
-// TestFastLoops holds every loop to the lane function of its instruction.
+// TestFastLoops holds every loop to the lane function of its instruction, and the
+// vector code that stands for some.
 func TestFastLoops(t *testing.T) {
+	vectors := vectorLanes
+	defer func() { vectorLanes = vectors }()
+	for _, vectorLanes = range []bool{vectors, false} {
+		testFastLoops(t)
+	}
+}
+
+func testFastLoops(t *testing.T) {
+	t.Helper()
 	l := newLanesTest()
 	n := 0
 	check := func(name string, fast execFn, lane laneFn, in inst) {

@@ -65,6 +65,10 @@ func wordAt(mem unsafe.Pointer, off uint32) *uint32 { return (*uint32)(unsafe.Ad
 
 func loadSharedWords(w *warp, in *inst) {
 	m := in.mem
+	if at, p := w.sharedAlike(m); p != nil {
+		loadSharedAlike(w, in, at, p)
+		return
+	}
 	var off lanes32
 	if !w.sharedWords(m, &off) {
 		loadShared[uint32](w, in)
@@ -75,23 +79,11 @@ func loadSharedWords(w *warp, in *inst) {
 		r.readWords(w, in, &off)
 	}
 	mem := unsafe.Pointer(unsafe.SliceData(w.b.shared))
-	switch len(m.data) {
-	case 1:
-		d := &w.r[m.data[0].slot]
+	for j := range m.data {
+		d := &w.r[m.data[j].slot]
+		at := uint32(4 * j)
 		for i := range d {
-			d[i] = *wordAt(mem, off[i])
-		}
-	case 2:
-		d0, d1 := &w.r[m.data[0].slot], &w.r[m.data[1].slot]
-		for i := range d0 {
-			p := (*[2]uint32)(unsafe.Pointer(wordAt(mem, off[i])))
-			d0[i], d1[i] = p[0], p[1]
-		}
-	case 4:
-		d0, d1, d2, d3 := &w.r[m.data[0].slot], &w.r[m.data[1].slot], &w.r[m.data[2].slot], &w.r[m.data[3].slot]
-		for i := range d0 {
-			p := (*[4]uint32)(unsafe.Pointer(wordAt(mem, off[i])))
-			d0[i], d1[i], d2[i], d3[i] = p[0], p[1], p[2], p[3]
+			d[i] = *wordAt(mem, off[i]+at)
 		}
 	}
 	if w.u == nil {
@@ -99,19 +91,32 @@ func loadSharedWords(w *warp, in *inst) {
 	}
 	undef := unsafe.Pointer(unsafe.SliceData(w.b.undef.bytes))
 	var some uint32
-	switch len(m.data) {
-	case 1:
-		for i := range off {
-			some |= *wordAt(undef, off[i])
-		}
-	default:
-		for i := range off {
-			for j := range m.data {
-				some |= *wordAt(undef, off[i]+uint32(4*j))
-			}
+	for i := range off {
+		for j := range m.data {
+			some |= *wordAt(undef, off[i]+uint32(4*j))
 		}
 	}
 	if some != 0 {
+		wide := off.wide()
+		w.loadedFrom(in, w.b.undef, ptx.SpaceShared, w.cta.window-w.cta.low, &wide, allLanes)
+	}
+}
+
+// loadSharedAlike is loadSharedWords of lanes as far apart as the last time, the
+// first of which reads at an offset.
+func loadSharedAlike(w *warp, in *inst, first uint64, p *pattern) {
+	m := in.mem
+	w.b.requested(m.id, sharedLoads, int64(warpSize*4*len(m.data)), p.count, p.ideal)
+	if r := w.b.race; r != nil && !r.off {
+		off := p.offsets(uint32(first))
+		r.readWords(w, in, &off)
+	}
+	mem := unsafe.Pointer(&w.b.shared[first])
+	for j := range m.data {
+		p.gather(&w.r[m.data[j].slot], unsafe.Add(mem, 4*j))
+	}
+	if w.u != nil && p.any(unsafe.Pointer(&w.b.undef.bytes[first]), len(m.data)) {
+		off := p.offsets(uint32(first))
 		wide := off.wide()
 		w.loadedFrom(in, w.b.undef, ptx.SpaceShared, w.cta.window-w.cta.low, &wide, allLanes)
 	}
@@ -127,8 +132,16 @@ func (l *lanes32) wide() (out lanes64) {
 
 func storeSharedWords(w *warp, in *inst) {
 	m := in.mem
+	if w.b.race != nil {
+		storeShared[uint32](w, in)
+		return
+	}
+	if at, p := w.sharedAlike(m); p != nil {
+		storeSharedAlike(w, in, at, p)
+		return
+	}
 	var off lanes32
-	if w.b.race != nil || !w.sharedWords(m, &off) {
+	if !w.sharedWords(m, &off) {
 		storeShared[uint32](w, in)
 		return
 	}
@@ -148,6 +161,22 @@ func storeSharedWords(w *warp, in *inst) {
 			for i := range off {
 				*wordAt(undef, off[i]+at) = 0
 			}
+		}
+	}
+}
+
+// storeSharedAlike is storeSharedWords of lanes as far apart as the last time.
+func storeSharedAlike(w *warp, in *inst, first uint64, p *pattern) {
+	m := in.mem
+	w.b.requested(m.id, sharedStores, int64(warpSize*4*len(m.data)), p.count, p.ideal)
+	mem := unsafe.Pointer(&w.b.shared[first])
+	for j := range m.data {
+		p.scatter(&w.r[m.data[j].slot], unsafe.Add(mem, 4*j))
+	}
+	if u := w.b.undef; u != nil {
+		undef := unsafe.Pointer(&u.bytes[first])
+		for j := range m.data {
+			p.scatter(&lanes32{}, unsafe.Add(undef, 4*j))
 		}
 	}
 }
@@ -181,17 +210,25 @@ func (w *warp) globalWords(m *memOp, off *lanes64, write bool) *allocation {
 
 func loadGlobalWords(w *warp, in *inst) {
 	m := in.mem
+	kind := globalLoads
+	if m.space == ptx.SpaceConst {
+		kind = constLoads
+	}
+	if al, first, p := w.globalAlike(m, false); p != nil {
+		w.countAlike(p, al.addr+first, 4*len(m.data), m, kind)
+		mem := unsafe.Pointer(&al.data[first])
+		for j := range m.data {
+			p.gather(&w.r[m.data[j].slot], unsafe.Add(mem, 4*j))
+		}
+		return
+	}
 	var off lanes64
 	al := w.globalWords(m, &off, false)
 	if al == nil {
 		loadGlobal[uint32](w, in)
 		return
 	}
-	kind := globalLoads
-	if m.space == ptx.SpaceConst {
-		kind = constLoads
-	}
-	w.count(&off, al.addr, 4*len(m.data), allLanes, m, kind)
+	w.countGlobalWords(&off, al, m, kind)
 	mem := unsafe.Pointer(unsafe.SliceData(al.data))
 	for j := range m.data {
 		d := &w.r[m.data[j].slot]
@@ -204,13 +241,21 @@ func loadGlobalWords(w *warp, in *inst) {
 
 func storeGlobalWords(w *warp, in *inst) {
 	m := in.mem
+	if al, first, p := w.globalAlike(m, true); p != nil {
+		w.countAlike(p, al.addr+first, 4*len(m.data), m, globalStores)
+		mem := unsafe.Pointer(&al.data[first])
+		for j := range m.data {
+			p.scatter(&w.r[m.data[j].slot], unsafe.Add(mem, 4*j))
+		}
+		return
+	}
 	var off lanes64
 	al := w.globalWords(m, &off, true)
 	if al == nil {
 		storeGlobal[uint32](w, in)
 		return
 	}
-	w.count(&off, al.addr, 4*len(m.data), allLanes, m, globalStores)
+	w.countGlobalWords(&off, al, m, globalStores)
 	mem := unsafe.Pointer(unsafe.SliceData(al.data))
 	for j := range m.data {
 		s := &w.r[m.data[j].slot]
@@ -219,6 +264,14 @@ func storeGlobalWords(w *warp, in *inst) {
 			*(*uint32)(unsafe.Add(p, off[i])) = s[i]
 		}
 	}
+}
+
+// countGlobalWords is count for words of all lanes, whose addresses are good.
+func (w *warp) countGlobalWords(off *lanes64, al *allocation, m *memOp, kind trafficKind) {
+	size := 4 * len(m.data)
+	w.count(off, al.addr, size, allLanes, m, kind)
+	p := &w.patterns[m.id]
+	p.extent.measure(&p.rel, off, uint32(size))
 }
 
 // readWords notes a load of words from shared memory by all lanes.

@@ -121,14 +121,15 @@ func (b *block) requested(id int32, kind trafficKind, bytes, units, ideal int64)
 // pattern remembers what the last access of an instruction cost. In a loop the
 // lanes' addresses move together, and what counts stays the same.
 type pattern struct {
-	rel   [warpSize]uint32 // addresses relative to the first active lane's
-	mask  uint32
-	low   uint32 // of the first address, where that matters
-	to    medium
-	set   bool
-	count int64
-	ideal int64
-	runs  []run // of global memory
+	rel    lanes32 // addresses relative to the first active lane's
+	mask   uint32
+	low    uint32 // of the first address, where that matters
+	to     medium
+	set    bool
+	count  int64
+	ideal  int64
+	runs   []run  // of global memory
+	extent extent // where all lanes are active
 }
 
 // run is a run of bytes, from a distance to the first active lane's address.
@@ -163,6 +164,7 @@ func (p *pattern) remember(addr *lanes64, to medium, mask, low uint32, count, id
 		p.rel[i] = uint32(addr[i]) - first
 	}
 	p.to, p.mask, p.low, p.set, p.count, p.ideal = to, mask, low, true, count, ideal
+	p.extent = extent{}
 }
 
 // count adds a request to global memory: its bytes and distinct 32-byte
@@ -179,13 +181,19 @@ func (w *warp) count(addr *lanes64, base uint64, size int, mask uint32, m *memOp
 		p.runs = distinct(p.runs[:0], addr, int64(size), mask)
 		p.remember(addr, inGlobal, mask, low, sectors(p.runs, int64(low)), 0)
 	}
-	w.b.requested(m.id, kind, popcount(mask)*int64(size), p.count, 0)
+	w.countAlike(p, base+first, size, m, kind)
+}
+
+// countAlike adds a request to global memory whose lanes are as far apart as the
+// last time, from the first one's address on.
+func (w *warp) countAlike(p *pattern, first uint64, size int, m *memOp, kind trafficKind) {
+	w.b.requested(m.id, kind, popcount(p.mask)*int64(size), p.count, 0)
 	if kind == constLoads {
 		return
 	}
 	w.b.trace.newRequest()
 	for _, r := range p.runs {
-		w.b.reach(base+first+uint64(r.at), uint64(r.n), kind)
+		w.b.reach(first+uint64(r.at), uint64(r.n), kind)
 	}
 }
 
@@ -241,25 +249,16 @@ func (w *warp) countShared(m *memOp, off *lanes64, size int, mask uint32, kind t
 	w.b.requested(m.id, kind, popcount(mask)*int64(size), p.count, p.ideal)
 }
 
-// countSharedWords is countShared for all lanes.
+// countSharedWords is countShared for words of all lanes, whose addresses are good.
 func (w *warp) countSharedWords(m *memOp, off *lanes32, kind trafficKind) {
 	p := &w.patterns[m.id]
 	size := 4 * len(m.data)
-	same := p.set && p.to == inShared && p.mask == allLanes && p.low == 0
-	if same {
-		first := off[0]
-		for i := range off {
-			if off[i]-first != p.rel[i] {
-				same = false
-				break
-			}
-		}
-	}
-	if !same {
-		wide := off.wide()
+	wide := off.wide()
+	if !p.matches(&wide, inShared, allLanes, 0) {
 		n, ideal := wavefronts(&wide, size, allLanes)
 		p.remember(&wide, inShared, allLanes, 0, n, ideal)
 	}
+	p.extent.measure(&p.rel, &wide, uint32(size))
 	w.b.requested(m.id, kind, int64(warpSize*size), p.count, p.ideal)
 }
 
