@@ -66,7 +66,7 @@ func TestBadProblemsAreNamedInOneLine(t *testing.T) {
 		{"flashattn", flags{"head-dim": "272"}, "", "--head-dim 272: want a multiple of 16 from 16 to 256"},
 		{"flashattn", flags{"heads": "32", "kv-heads": "5"}, "", "--heads 32, --kv-heads 5: want heads to be a multiple of kv-heads"},
 		{"flashattn", flags{"seq-kv": "0"}, "", "--seq-kv 0: want a whole number from 1 to 2147418112"},
-		{"flashattn", flags{"dtype": "tf32"}, "", "--dtype tf32: want bf16 or f16"},
+		{"flashattn", flags{"dtype": "tf32"}, "", "--dtype tf32: want bf16, f16, e4m3 or e5m2"},
 		{"flashattn", flags{"dtype": "bf16"}, "t4", "--dtype bf16: needs compute capability 8.0 and NVIDIA T4 has 7.5, want f16"},
 		{"layernorm", flags{"cols": "1048577"}, "", "--cols 1048577: want a whole number from 1 to 1048576"},
 		{"layernorm", flags{"dropout": "1"}, "", "--dropout 1: want a number from 0 to below 1"},

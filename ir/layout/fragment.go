@@ -129,6 +129,20 @@ func WGMMAOperandA(shape []int, bits, warpgroups int) (*Layout, error) {
 	return f.l.finish()
 }
 
+// AccumulatorOperandA is the A fragment of wgmma in registers over an MxK tile of 8-bit
+// elements whose columns are interleaved (see Shared.Interleaved): then each thread has the
+// elements that it has of an accumulator.
+func AccumulatorOperandA(shape []int, warpgroups int) (*Layout, error) {
+	l, err := WGMMAOperandA(shape, 8, warpgroups)
+	if err != nil {
+		return nil, err
+	}
+	return l.mapped(l.shape, func(c Coord) Coord { return axis(0, c.At(0)) | axis(1, deinterleave(c.At(1))) }).must(), nil
+}
+
+// deinterleave is the column that an interleaved layout has in the place of col.
+func deinterleave(col int) int { return col&^14 | col>>1&6 | col&2<<2 }
+
 // packing returns how many elements share a 32-bit register.
 func packing(bits int) (int, error) {
 	switch bits {

@@ -84,6 +84,27 @@ func TestWGMMATables(t *testing.T) {
 	}
 }
 
+// An accumulator is the 8-bit operand of the next product with its registers in another
+// order, where that product's depth is interleaved: both its operands have the same element
+// at the same place of the depth.
+func TestAccumulatorIsInterleavedOperand(t *testing.T) {
+	for _, n := range []int{32, 96, 224, 256} {
+		acc := mustLayout(t)(WGMMAAccumulator([]int{128, n}, 2))
+		a := mustLayout(t)(AccumulatorOperandA([]int{128, n}, 2))
+		require.Less(t, Convert(acc, a).Kind, Shuffles)
+		plain := mustLayout(t)(WGMMAOperandA([]int{128, n}, 8, 2))
+		b := mustShared(t)(Swizzled([]int{8, n}, []int{1, 0}, 1, 32))
+		crossed := mustShared(t)(b.Interleaved())
+		for r := range a.Registers() {
+			for lane := range 32 {
+				require.Equal(t, b.OffsetAt([]int{0, plain.At(r, lane, 5)[1]}), crossed.OffsetAt([]int{0, a.At(r, lane, 5)[1]}))
+			}
+		}
+	}
+	_, err := mustShared(t)(Swizzled([]int{8, 32}, []int{1, 0}, 2, 64)).Interleaved()
+	require.EqualError(t, err, "interleaved shared layout of 2-byte elements, swizzle 64: want bytes in swizzled atoms")
+}
+
 // Odd factors repeat outermost: 176 columns are eleven runs of sixteen.
 func TestFragmentsOfOddWidth(t *testing.T) {
 	for _, n := range []int{80, 176, 112, 48, 24} {

@@ -19,6 +19,7 @@ type Shared struct {
 	elem    int // bytes of an element
 	swizzle int // bytes of an atom, 0 without
 	pad     int // bytes after a row
+	pairs   bool
 
 	rowStep []int // for each dimension, how many rows one step is; 0 for the fastest
 	rows    int
@@ -64,6 +65,26 @@ func Swizzled(shape, order []int, elemBytes, swizzle int) (*Shared, error) {
 	s.column = s.rows * swizzle
 	return s, nil
 }
+
+// Interleaved is a swizzled layout of bytes with the elements of each sixteen of a row in
+// another order: pairs of the first eight in turn with pairs of the others, 0 1 8 9 2 3 10
+// 11 and so on. Where rows run along the depth of a product, its other operand, in registers
+// as an accumulator of wgmma has them (see AccumulatorOperandA), has the same order.
+func (s *Shared) Interleaved() (*Shared, error) {
+	if s.elem != 1 || s.swizzle == 0 {
+		return nil, fmt.Errorf("interleaved shared layout of %d-byte elements, swizzle %d: want bytes in swizzled atoms", s.elem, s.swizzle)
+	}
+	t := *s
+	t.pairs = true
+	return &t, nil
+}
+
+// IsInterleaved tells whether Interleaved made it.
+func (s *Shared) IsInterleaved() bool { return s.pairs }
+
+// interleave is where an interleaved layout has the element of a column: bit 3 below bits 1
+// and 2.
+func interleave(col int) int { return col&^14 | col&6<<1 | col>>2&2 }
 
 // Padded lays a tile out row after row, the fastest dimension order[0], with pad
 // bytes (a multiple of the element) after each row.
@@ -187,6 +208,9 @@ func (s *Shared) place(c Coord) Place {
 		row += c.At(d) * step
 	}
 	col := c.At(s.order[0])
+	if s.pairs {
+		col = interleave(col)
+	}
 	if s.swizzle == 0 {
 		return Place{Add: row*s.pitch + col*s.elem}
 	}
@@ -207,22 +231,27 @@ func (s *Shared) Transpose(perm []int) (*Shared, error) {
 		shape[d] = s.shape[p]
 		order[slices.Index(s.order, p)] = d
 	}
-	if s.swizzle > 0 {
-		return Swizzled(shape, order, s.elem, s.swizzle)
+	if s.swizzle == 0 {
+		return Padded(shape, order, s.elem, s.pad)
 	}
-	return Padded(shape, order, s.elem, s.pad)
+	t, err := Swizzled(shape, order, s.elem, s.swizzle)
+	if err == nil {
+		t.pairs = s.pairs
+	}
+	return t, err
 }
 
 // Equal reports whether both layouts place every element alike.
 func (s *Shared) Equal(o *Shared) bool {
 	return s == o || slices.Equal(s.shape, o.shape) && slices.Equal(s.order, o.order) &&
-		s.elem == o.elem && s.swizzle == o.swizzle && s.pad == o.pad
+		s.elem == o.elem && s.swizzle == o.swizzle && s.pad == o.pad && s.pairs == o.pairs
 }
 
 // String returns the text form, which ParseShared reads back:
 //
 //	shared<128x64, order=(1,0), elem=2, swizzle=128>
 //	shared<128x80, order=(1,0), elem=2, pad=16>
+//	shared<128x64, order=(1,0), elem=1, swizzle=64, interleaved>
 func (s *Shared) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "shared<%s, order=(", shapeText(s.shape))
@@ -233,9 +262,12 @@ func (s *Shared) String() string {
 		fmt.Fprint(&b, d)
 	}
 	fmt.Fprintf(&b, "), elem=%d, ", s.elem)
-	if s.swizzle > 0 {
+	switch {
+	case s.pairs:
+		fmt.Fprintf(&b, "swizzle=%d, interleaved>", s.swizzle)
+	case s.swizzle > 0:
 		fmt.Fprintf(&b, "swizzle=%d>", s.swizzle)
-	} else {
+	default:
 		fmt.Fprintf(&b, "pad=%d>", s.pad)
 	}
 	return b.String()
@@ -265,9 +297,13 @@ func ParseShared(text string) (*Shared, error) {
 	elem := p.number(1, 16)
 	p.word(",")
 	var swizzle, pad int
+	pairs := false
 	if p.accept("swizzle") {
 		p.word("=")
 		swizzle = p.number(32, 128)
+		if pairs = p.accept(","); pairs {
+			p.word("interleaved")
+		}
 	} else {
 		p.word("pad")
 		p.word("=")
@@ -278,8 +314,12 @@ func ParseShared(text string) (*Shared, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	if swizzle > 0 {
-		return Swizzled(shape, order, elem, swizzle)
+	if swizzle == 0 {
+		return Padded(shape, order, elem, pad)
 	}
-	return Padded(shape, order, elem, pad)
+	s, err := Swizzled(shape, order, elem, swizzle)
+	if err == nil && pairs {
+		return s.Interleaved()
+	}
+	return s, err
 }

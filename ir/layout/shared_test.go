@@ -40,6 +40,9 @@ func drawShared(t *rapid.T, shape []int) *Shared {
 	for _, swizzle := range []int{32, 64, 128} {
 		if s, err := Swizzled(shape, order, elem, swizzle); err == nil {
 			options = append(options, s)
+			if s, err := s.Interleaved(); err == nil {
+				options = append(options, s)
+			}
 		}
 	}
 	for _, pad := range []int{0, elem, 16} {

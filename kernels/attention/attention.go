@@ -7,6 +7,9 @@
 // and V [batch, key, kv head, dim], LSE [batch, head, query] in natural logarithms. Rows of
 // V and O may be shorter than those of Q and K. A row that sees nothing has O = 0 and
 // LSE = -inf.
+//
+// Of 8-bit types, Q, K and V have a factor each for every sequence and head of keys: tensors
+// [batch, kv head] of f32, with strides of 0 where it is one of the whole tensor.
 package attention
 
 import (
@@ -28,7 +31,8 @@ type Problem struct {
 	HeadDim               int // of queries and keys
 	HeadDimV              int // of values and O
 	Causal                bool
-	Type                  string // of Q, K, V and O: f16 or bf16
+	Type                  string // of Q, K and V: f16, bf16, e4m3 or e5m2
+	Out                   string // of O: f16, bf16 or f32
 
 	Pad int // elements between the rows of every tensor but LSE
 }
@@ -55,8 +59,11 @@ func Family() *family.Family {
 			{Name: "head-dim", Doc: "elements of a head's row", Kind: family.Int, Default: "128", Min: 16, Max: 256, Multiple: 16},
 			{Name: "head-dim-v", Doc: "elements of a value's row; as head-dim if not given", Kind: family.Int, Min: 16, Max: 256, Multiple: 16},
 			family.Switch("causal", true, "query i sees keys up to i + seq-kv - seq"),
-			family.OneOf("dtype", "type of Q, K, V and O",
-				family.Option{Name: "bf16", Since: target.CC{Major: 8}}, family.Option{Name: "f16"}),
+			family.OneOf("dtype", "type of Q, K and V; e4m3 and e5m2 come with factors for each sequence and head of keys",
+				family.Option{Name: "bf16", Since: target.CC{Major: 8}}, family.Option{Name: "f16"},
+				family.Option{Name: "e4m3", Since: fp8Since}, family.Option{Name: "e5m2", Since: fp8Since}),
+			family.OneOf("out", "type of O; same: that of Q, K and V, bf16 for e4m3 and e5m2",
+				family.Option{Name: "same"}, family.Option{Name: "bf16", Since: target.CC{Major: 8}}, family.Option{Name: "f16"}, family.Option{Name: "f32"}),
 		},
 		New:     fromFlags,
 		Awkward: func(r *rand.Rand) family.Problem { return awkward(r) },
@@ -67,7 +74,10 @@ func fromFlags(v family.Values) (family.Problem, error) {
 	p := &Problem{
 		Batch: v.Int("batch"), Heads: v.Int("heads"), KVHeads: v.Int("kv-heads"),
 		Seq: v.Int("seq"), HeadDim: v.Int("head-dim"),
-		Causal: v.Bool("causal"), Type: v.Choice("dtype"),
+		Causal: v.Bool("causal"), Type: v.Choice("dtype"), Out: v.Choice("out"),
+	}
+	if p.Out == "same" {
+		p.Out = p.same()
 	}
 	p.SeqKV = p.Seq
 	p.HeadDimV = p.HeadDim
@@ -81,6 +91,20 @@ func fromFlags(v family.Values) (family.Problem, error) {
 		return nil, fmt.Errorf("--heads %d, --kv-heads %d: want heads to be a multiple of kv-heads", p.Heads, p.KVHeads)
 	}
 	return p, nil
+}
+
+// fp8Since is the first compute capability whose tensor cores have 8-bit floats.
+var fp8Since = target.CC{Major: 8, Minor: 9}
+
+// small tells whether Q, K and V are 8-bit floats.
+func (p *Problem) small() bool { return p.elem().Bits() == 8 }
+
+// same is the type that O has where none is given.
+func (p *Problem) same() string {
+	if p.small() {
+		return ir.BF16.String()
+	}
+	return p.Type
 }
 
 // awkward draws lengths around the smallest tiles, with fewer keys than queries (rows
@@ -111,6 +135,7 @@ func awkward(r *rand.Rand) *Problem {
 	case 1:
 		p.Pad = 3
 	}
+	p.Out = p.same()
 	return p
 }
 
@@ -120,6 +145,9 @@ func (p *Problem) Settings() family.Settings {
 		{Name: "batch", Value: strconv.Itoa(p.Batch)}, {Name: "heads", Value: strconv.Itoa(p.Heads)}, {Name: "kv-heads", Value: strconv.Itoa(p.KVHeads)},
 		{Name: "seq", Value: strconv.Itoa(p.Seq)}, {Name: "seq-kv", Value: strconv.Itoa(p.SeqKV)}, {Name: "head-dim", Value: strconv.Itoa(p.HeadDim)},
 		{Name: "causal", Value: strconv.FormatBool(p.Causal)}, {Name: "dtype", Value: p.Type},
+	}
+	if p.Out != p.Type {
+		s = append(s, family.Setting{Name: "out", Value: p.Out})
 	}
 	if p.HeadDimV != p.HeadDim {
 		i := slices.IndexFunc(s, func(x family.Setting) bool { return x.Name == "head-dim" })
@@ -139,10 +167,14 @@ func (p *Problem) Work() family.Work {
 	keys := float64(p.Batch) * float64(p.SeqKV) * float64(p.KVHeads)
 	d, dv := float64(p.HeadDim), float64(p.HeadDimV)
 	w := family.Work{Math: target.BF16, FLOPs: 2 * (d + dv) * seen, Exp2: seen}
-	if p.Type == "f16" {
+	switch {
+	case p.Type == "f16":
 		w.Math = target.F16Acc32
+	case p.small():
+		w.Math = target.F8Acc32
 	}
-	w.Bytes = 2*(d+dv)*(queries+keys) + 4*queries
+	size, out := bytesOf(p.elem()), bytesOf(p.out())
+	w.Bytes = size*d*queries + size*(d+dv)*keys + (out*dv+4)*queries
 	return w
 }
 
@@ -166,35 +198,62 @@ func (p *Problem) sees(i int) int {
 	return max(0, i+1+p.SeqKV-p.Seq)
 }
 
-func (p *Problem) elem() ir.Elem {
-	if p.Type == "f16" {
-		return ir.F16
+// elem is the type of Q, K and V.
+func (p *Problem) elem() ir.Elem { return elemOf(p.Type) }
+
+// out is the type of O.
+func (p *Problem) out() ir.Elem { return elemOf(p.Out) }
+
+func elemOf(name string) ir.Elem {
+	e, ok := ir.ElemByName(name)
+	if !ok {
+		panic(fmt.Sprintf("attention: type %q", name))
 	}
-	return ir.BF16
+	return e
 }
+
+func bytesOf(e ir.Elem) float64 { return float64(e.Bits()) / 8 }
 
 // scale is the factor of the scores, 1/sqrt(head dimension), as the kernel gets it.
 func (p *Problem) scale() float64 { return float64(float32(1 / math.Sqrt(float64(p.HeadDim)))) }
 
-// Args lists Q, K, V, scale, O and LSE.
+// Args lists Q, K, V, their factors if there are any, scale, O and LSE.
 func (p *Problem) Args() []family.Arg {
-	o := p.tensor("o", p.Seq, p.Heads, p.HeadDimV)
+	o := p.tensor("o", p.out(), p.Seq, p.Heads, p.HeadDimV)
 	o.Out = true
-	return []family.Arg{
-		p.tensor("q", p.Seq, p.Heads, p.HeadDim),
-		p.tensor("k", p.SeqKV, p.KVHeads, p.HeadDim),
-		p.tensor("v", p.SeqKV, p.KVHeads, p.HeadDimV),
-		{Name: "scale", Elem: ir.F32, Float: p.scale(), Doc: "factor of the scores, 1/sqrt(head dimension)"},
+	args := []family.Arg{
+		p.tensor("q", p.elem(), p.Seq, p.Heads, p.HeadDim),
+		p.tensor("k", p.elem(), p.SeqKV, p.KVHeads, p.HeadDim),
+		p.tensor("v", p.elem(), p.SeqKV, p.KVHeads, p.HeadDimV),
+	}
+	if p.small() {
+		for _, name := range factors {
+			args = append(args, family.Arg{Name: name, Elem: ir.F32, Fill: toFactors, Dims: []int{p.Batch, p.KVHeads}, Strides: []int{p.KVHeads, 1}})
+		}
+	}
+	return append(args,
+		family.Arg{Name: "scale", Elem: ir.F32, Float: p.scale(), Doc: "factor of the scores, 1/sqrt(head dimension)"},
 		o,
-		{Name: "lse", Elem: ir.F32, Out: true, Dims: []int{p.Batch, p.Heads, p.Seq}, Strides: []int{p.Heads * p.Seq, p.Seq, 1}},
+		family.Arg{Name: "lse", Elem: ir.F32, Out: true, Dims: []int{p.Batch, p.Heads, p.Seq}, Strides: []int{p.Heads * p.Seq, p.Seq, 1}})
+}
+
+// factors are the names of the tensors of what Q, K and V are to be multiplied by.
+var factors = []string{"q_scale", "k_scale", "v_scale"}
+
+// toFactors makes a tensor's elements positive numbers around 1.
+func toFactors(t *family.Tensor) {
+	for b := range t.Dims[0] {
+		for h := range t.Dims[1] {
+			t.Set(math.Exp2(t.At(b, h)/4), b, h)
+		}
 	}
 }
 
 // tensor describes [batch, seq, heads, dim].
-func (p *Problem) tensor(name string, seq, heads, dim int) family.Arg {
+func (p *Problem) tensor(name string, e ir.Elem, seq, heads, dim int) family.Arg {
 	row := dim + p.Pad
 	return family.Arg{
-		Name: name, Elem: p.elem(),
+		Name: name, Elem: e,
 		Dims:    []int{p.Batch, seq, heads, dim},
 		Strides: []int{seq * heads * row, heads * row, row, 1},
 	}

@@ -17,11 +17,16 @@ func (p *Problem) Program(c space.Config) (*ir.Program, error) {
 	}
 	b := ir.NewKernel("attention")
 	f := &forward{Builder: b, p: p, config: cfg}
-	f.q = f.view("q", "Sq", "H", p.HeadDim)
-	f.k = f.view("k", "Sk", "KVH", p.HeadDim)
-	f.v = f.view("v", "Sk", "KVH", p.HeadDimV)
+	f.q = f.view("q", p.elem(), "Sq", "H", p.HeadDim)
+	f.k = f.view("k", p.elem(), "Sk", "KVH", p.HeadDim)
+	f.v = f.view("v", p.elem(), "Sk", "KVH", p.HeadDimV)
+	if p.small() {
+		for i, name := range factors {
+			f.factors[i] = b.View(name, ir.F32, "B", "KVH")
+		}
+	}
 	f.scale = b.Scalar("scale", ir.F32)
-	f.o = f.view("o", "Sq", "H", p.HeadDimV)
+	f.o = f.view("o", p.out(), "Sq", "H", p.HeadDimV)
 	f.lse = b.View("lse", ir.F32, "B", "H", "Sq")
 	b.AssumeStride(f.lse, 2, 1)
 	f.tile()
@@ -40,19 +45,22 @@ type forward struct {
 	config
 	p *Problem
 
-	q, k, v, scale, o, lse *ir.Value // parameters
-	batch, head, rows      *ir.Value // the tile: rows is its number along the queries
+	q, k, v, scale, o, lse *ir.Value    // parameters
+	factors                [3]*ir.Value // parameters, of small types: of Q, K and V
+	batch, head, rows      *ir.Value    // the tile: rows is its number along the queries
+
+	outFactor *ir.Value // of small types: what O is multiplied by in the end
 }
 
 // view adds a [batch, seq, heads, dim] tensor. Its rows are contiguous, and
 // where the padding allows every one starts on 16 bytes.
-func (f *forward) view(name, seq, heads string, dim int) *ir.Value {
-	v := f.View(name, f.p.elem(), "B", seq, heads, dim)
+func (f *forward) view(name string, e ir.Elem, seq, heads string, dim int) *ir.Value {
+	v := f.View(name, e, "B", seq, heads, dim)
 	f.AssumeStride(v, 3, 1)
-	if f.p.Pad%8 == 0 {
+	if granule := 128 / e.Bits(); (dim+f.p.Pad)%granule == 0 {
 		f.AssumePointer(v, 16)
 		for d := range 3 {
-			f.AssumeStrideMultiple(v, d, 8)
+			f.AssumeStrideMultiple(v, d, int64(granule))
 		}
 	}
 	return v
@@ -87,6 +95,9 @@ func (f *forward) pass() {
 	spans := ir.Access{Dims: []int{1, 3}}
 
 	q := family.Named("qt", f.Load(f.q, []*ir.Value{f.batch, first, f.head, zero}, ir.TileOf(f.p.elem(), f.BM, d), spans))
+	if f.p.small() {
+		f.scaled(kvHead)
+	}
 	c := family.Named("c", f.Mul(f.scale, f.f32(math.Log2E)))
 	end := sk
 	if f.p.Causal {
@@ -106,7 +117,7 @@ func (f *forward) pass() {
 		s = family.Named("s", f.Select(f.mask(last, n, sk), s, f.f32(math.Inf(-1))))
 		p, newMax, rescale := f.softmax(s, c, max)
 		vt := family.Named("vt", f.Load(f.v, at, ir.TileOf(f.p.elem(), f.BN, dv), spans))
-		acc = f.Dot(f.Cast(p, f.p.elem()), vt, f.Mul(acc, f.Cols(rescale, dv)), ir.Exact)
+		acc = f.Dot(f.weights(p), vt, f.Mul(acc, f.Cols(rescale, dv)), ir.Exact)
 		return []*ir.Value{acc, newMax, f.Fma(sum, rescale, f.Reduce(ir.Add, p, 1))}
 	})
 	f.finish(out[0], out[1], out[2], first)
@@ -124,6 +135,28 @@ func (f *forward) mask(last, n, sk *ir.Value) *ir.Value {
 	return seen
 }
 
+// scaled puts the factors of Q and K into that of the scores, and keeps that of V for O.
+func (f *forward) scaled(kvHead *ir.Value) {
+	var of [3]*ir.Value
+	for i, v := range f.factors {
+		of[i] = f.Load(v, []*ir.Value{f.batch, kvHead}, ir.ScalarOf(ir.F32))
+	}
+	f.scale = f.Mul(f.scale, f.Mul(of[0], of[1]))
+	f.outFactor = of[2]
+}
+
+// smallShift is the exponent that weights of small types are raised by, so that those of
+// 2^-14 of the largest are normal numbers of e4m3, whose largest is 448.
+const smallShift = 8
+
+// weights rounds the weights to the type of V.
+func (f *forward) weights(p *ir.Value) *ir.Value {
+	if f.p.small() {
+		return f.CastSat(p, f.p.elem())
+	}
+	return f.Cast(p, f.p.elem())
+}
+
 // softmax turns scores into weights p = 2^(c s - c max) under the running maximum, and
 // returns the factor for what was accumulated under the old one. A row that has seen
 // nothing yet has maximum -inf; it uses 0, so that no infinity is subtracted from
@@ -131,7 +164,11 @@ func (f *forward) mask(last, n, sk *ir.Value) *ir.Value {
 func (f *forward) softmax(s, c, old *ir.Value) (p, max, rescale *ir.Value) {
 	max = f.Max(old, f.Reduce(ir.Max, s, 1))
 	safe := f.Select(f.Cmp(ir.EQ, max, f.f32(math.Inf(-1))), f.f32(0), max)
-	bias := f.Cols(f.Neg(f.Mul(safe, c)), f.BN)
+	bias := f.Neg(f.Mul(safe, c))
+	if f.p.small() {
+		bias = f.Fma(safe, f.Neg(c), f.f32(smallShift))
+	}
+	bias = f.Cols(bias, f.BN)
 	p = f.Fast(ir.OpExp2, f.Fma(s, c, bias))
 	rescale = f.Fast(ir.OpExp2, f.Mul(f.Sub(old, safe), c)) // 1 exactly while the maximum stays
 	return family.Named("p", p), family.Named("new_max", max), family.Named("rescale", rescale)
@@ -141,9 +178,16 @@ func (f *forward) softmax(s, c, old *ir.Value) (p, max, rescale *ir.Value) {
 func (f *forward) finish(acc, max, sum, first *ir.Value) {
 	none := f.Cmp(ir.EQ, sum, f.f32(0))
 	inverse := f.Unary(ir.OpRcp, f.Select(none, f.f32(1), sum))
-	o := f.Cast(f.Mul(acc, f.Cols(inverse, f.p.HeadDimV)), f.p.elem())
+	if f.p.small() {
+		inverse = f.Mul(inverse, f.outFactor)
+	}
+	o := f.Cast(f.Mul(acc, f.Cols(inverse, f.p.HeadDimV)), f.p.out())
 	f.Store(f.o, []*ir.Value{f.batch, first, f.head, f.Int(0)}, o, ir.Access{Dims: []int{1, 3}})
-	ln := f.Mul(f.Unary(ir.OpLog2, sum), f.f32(math.Ln2))
+	log := f.Unary(ir.OpLog2, sum)
+	if f.p.small() {
+		log = f.Sub(log, f.f32(smallShift))
+	}
+	ln := f.Mul(log, f.f32(math.Ln2))
 	lse := f.Select(none, f.f32(math.Inf(-1)), f.Fma(max, f.scale, ln))
 	f.Store(f.lse, []*ir.Value{f.batch, f.head, first}, lse)
 }

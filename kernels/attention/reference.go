@@ -18,7 +18,8 @@ import (
 //   - O: (4u + Sk 2^-23 + 2^-14) s for weights rounded to the type before the second
 //     product (4u bounds up to 16 terms, and is 7 standard deviations of many), for its
 //     accumulation in f32, and for the scores' errors and the approximate exponential;
-//     then O is rounded to the type.
+//     then O is rounded to its own type. Weights too small for normal numbers of an 8-bit
+//     type err by 2^-18 of the largest at most, which the first term covers.
 //   - LSE: 2^-20 (1 + |LSE|) + sqrt(Sk) 2^-21 + D 2^-23 g, for the last operations, the
 //     sum of the weights, and the scores, whose products have a root sum of squares of
 //     about g = scale |q| |k| / sqrt(D).
@@ -35,7 +36,7 @@ func (p *Problem) Expect(d family.Data, r family.Region) (family.Expected, error
 			}
 			for i := range r.Hi[1] - r.Lo[1] {
 				for h := r.Lo[2]; h < r.Hi[2]; h++ {
-					heads[h][i].ExpectO(&e, p.elem(), p.SeqKV, r.Lo[3], r.Hi[3])
+					heads[h][i].ExpectO(&e, p.elem(), p.out(), p.SeqKV, r.Lo[3], r.Hi[3])
 				}
 			}
 		}
@@ -74,14 +75,15 @@ func (x *Row) See(key, value []float64, length float64) {
 	x.add(x.scale*dot(x.query, key), value)
 }
 
-// ExpectO adds elements lo to hi of O, of type e, for a row of at most keys keys.
-func (x *Row) ExpectO(to *family.Expected, e ir.Elem, keys, lo, hi int) {
+// ExpectO adds elements lo to hi of O, of type out, for a row of at most keys keys, whose
+// weights are rounded to type e.
+func (x *Row) ExpectO(to *family.Expected, e, out ir.Elem, keys, lo, hi int) {
 	weights := 4*family.UnitRoundoff(e) + float64(keys)*0x1p-23 + 0x1p-14
 	for j := lo; j < hi; j++ {
 		var want, tol float64
 		if x.sum > 0 {
 			want = x.acc[j] / x.sum
-			tol = family.Rounded(e, want, weights*math.Sqrt(x.squares[j])/x.sum)
+			tol = family.Rounded(out, want, weights*math.Sqrt(x.squares[j])/x.sum)
 		}
 		to.Want = append(to.Want, want)
 		to.Tol = append(to.Tol, tol)
@@ -104,16 +106,24 @@ func (x *Row) ExpectLSE(to *family.Expected, keys int) {
 func (p *Problem) rows(d family.Data, b, h, lo, hi int) []Row {
 	q, k, v := d["q"], d["k"], d["v"]
 	kvHead := h / (p.Heads / p.KVHeads)
+	scale, ofV := p.scale(), 1.0
+	if p.small() {
+		scale *= d["q_scale"].At(b, kvHead) * d["k_scale"].At(b, kvHead)
+		ofV = d["v_scale"].At(b, kvHead)
+	}
 	rows := make([]Row, hi-lo)
 	for i := range rows {
 		query := make([]float64, p.HeadDim)
 		q.Row(query, q.Offset(b, lo+i, h, 0))
-		rows[i] = NewRow(query, p.HeadDimV, p.scale())
+		rows[i] = NewRow(query, p.HeadDimV, scale)
 	}
 	key, value := make([]float64, p.HeadDim), make([]float64, p.HeadDimV)
 	for j := range p.sees(hi - 1) {
 		k.Row(key, k.Offset(b, j, kvHead, 0))
 		v.Row(value, v.Offset(b, j, kvHead, 0))
+		for i := range value {
+			value[i] *= ofV
+		}
 		n := Norm(key)
 		for i := range rows {
 			if j < p.sees(lo+i) {

@@ -96,7 +96,7 @@ func near(t *testing.T, p *Problem, d family.Data, b, h, i int, o []float32, lse
 func TestToleranceHoldsAndCatchesDroppedKeys(t *testing.T) {
 	for _, typ := range []string{"f16", "bf16"} {
 		for _, keys := range []int{1, 70, 1000, 4096} {
-			p := &Problem{Batch: 1, Heads: 2, KVHeads: 1, Seq: 300, SeqKV: keys, HeadDim: 64, HeadDimV: 64, Causal: false, Type: typ}
+			p := &Problem{Batch: 1, Heads: 2, KVHeads: 1, Seq: 300, SeqKV: keys, HeadDim: 64, HeadDimV: 64, Causal: false, Type: typ, Out: typ}
 			d := data(t, p)
 			i, h := 123, 1
 			o, lse := blocked(p, d, 0, h, i, 64, 0, 0)
@@ -118,8 +118,8 @@ func TestToleranceHoldsAndCatchesDroppedKeys(t *testing.T) {
 // where there are fewer keys than queries.
 func TestCausalRows(t *testing.T) {
 	for _, p := range []*Problem{
-		{Batch: 2, Heads: 2, KVHeads: 2, Seq: 7, SeqKV: 4, HeadDim: 16, HeadDimV: 16, Causal: true, Type: "f16"},
-		{Batch: 2, Heads: 4, KVHeads: 2, Seq: 4, SeqKV: 7, HeadDim: 16, HeadDimV: 32, Causal: true, Type: "bf16", Pad: 3},
+		{Batch: 2, Heads: 2, KVHeads: 2, Seq: 7, SeqKV: 4, HeadDim: 16, HeadDimV: 16, Causal: true, Type: "f16", Out: "f16"},
+		{Batch: 2, Heads: 4, KVHeads: 2, Seq: 4, SeqKV: 7, HeadDim: 16, HeadDimV: 32, Causal: true, Type: "bf16", Out: "bf16", Pad: 3},
 	} {
 		d := data(t, p)
 		for b := range p.Batch {
@@ -169,7 +169,7 @@ func TestRegionsAgree(t *testing.T) {
 }
 
 func BenchmarkExpectTile(b *testing.B) {
-	p := &Problem{Batch: 1, Heads: 4, KVHeads: 1, Seq: 4096, SeqKV: 4096, HeadDim: 128, HeadDimV: 128, Causal: true, Type: "bf16"}
+	p := &Problem{Batch: 1, Heads: 4, KVHeads: 1, Seq: 4096, SeqKV: 4096, HeadDim: 128, HeadDimV: 128, Causal: true, Type: "bf16", Out: "bf16"}
 	d := data(b, p)
 	for b.Loop() {
 		if _, err := p.Expect(d, family.Region{Out: "o", Lo: []int{0, 3968, 3, 0}, Hi: []int{1, 4096, 4, 128}}); err != nil {

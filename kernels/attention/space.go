@@ -29,7 +29,8 @@ func (p *Problem) space() *space.Space {
 			{Name: "overlap", Values: []int{0, 1, 2}, Doc: "1: the scores of the next step are multiplied under the softmax of this one; 2: and two warpgroups take turns at it"},
 		},
 		Constraints: []space.Constraint{
-			{Name: "shared", Expr: "2*(D*BM + stages*BN*(D + DV)) <= shared", Doc: "queries and the stages of keys and values fit a block's shared memory"},
+			{Name: "shared", Expr: "elem*(D*BM + stages*BN*(D + DV)) <= shared", Doc: "queries and the stages of keys and values fit a block's shared memory"},
+			{Name: "transposed", Expr: "elem == 2 || sm != 90 || portable == 1 || D*BM + stages*BN*(D + 2*DV) <= shared && stages >= 2 && BN % 32 == 0", Doc: "so do values of 8 bits that warps of their own transpose for warpgroups"},
 			{Name: "warp rows", Expr: "BM % (16*warps) == 0", Doc: "a warp has whole rows, 16 at a time"},
 			{Name: "registers", Expr: "BM*(DV + BN) <= 224*32*warps", Doc: "output and scores take 224 registers a thread at most"},
 			{Name: "oversize", Expr: "(BM < 2*Sq || BM <= 64) && (BN < 2*Sk || BN <= 32)", Doc: "no tile twice the problem"},
@@ -56,7 +57,7 @@ const (
 func (p *Problem) Space(gpu *target.GPU) (*space.Bound, error) {
 	env := family.Env(gpu)
 	env["B"], env["H"], env["D"] = int64(p.Batch), int64(p.Heads), int64(p.HeadDim)
-	env["DV"] = int64(p.HeadDimV)
+	env["DV"], env["elem"] = int64(p.HeadDimV), int64(bytesOf(p.elem()))
 	env["Sq"], env["Sk"] = int64(p.Seq), int64(p.SeqKV)
 	env["causal"] = 0
 	if p.Causal {

@@ -26,7 +26,7 @@ func (p *Problem) Expect(d family.Data, r family.Region) (family.Expected, error
 					if r.Out == "lse" {
 						x.ExpectLSE(&e, hi-lo)
 					} else {
-						x.ExpectO(&e, p.elem(), hi-lo, r.Lo[4], r.Hi[4])
+						x.ExpectO(&e, p.elem(), p.elem(), hi-lo, r.Lo[4], r.Hi[4])
 					}
 				}
 			}
