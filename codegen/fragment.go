@@ -116,8 +116,13 @@ func (l *lowering) set(v *ir.Value, f *fragment) {
 	l.tiles[v] = f
 }
 
-// tid is the thread's number in its block.
-func (l *lowering) tid() *simt.Value { return l.b.Special(simt.TidX) }
+// tid is the thread's number in its block, or in a role whose layouts begin anew.
+func (l *lowering) tid() *simt.Value {
+	if l.tidIn != nil {
+		return l.tidIn
+	}
+	return l.b.Special(simt.TidX)
+}
 
 // index evaluates a map from the bits of the thread's number.
 func (l *lowering) index(columns []int, xor bool) *simt.Value {

@@ -213,7 +213,7 @@ func (c *chooser) want(v *ir.Value, l *layout.Layout) *ir.Value {
 		k.forms = append(k.forms, form{l, v})
 		return v
 	}
-	if k.lazy && (len(k.forms) == 0 || c.remake(k, k.forms[0].l, l, map[*versions]bool{})) {
+	if k.lazy && (len(k.forms) == 0 || c.remake(k, k.forms[0].l, l, map[*versions]bool{}) || packs(k.def, k.forms[0].l, l)) {
 		return c.make(k, l)
 	}
 	from := k.forms[0]
@@ -255,6 +255,12 @@ func (c *chooser) remakes(o *ir.Op, have, want *layout.Layout, seen map[*version
 		}
 	}
 	return true
+}
+
+// packs tells whether an operation casts to bytes, of which each thread is to have the same
+// ones in another order: that of what is cast costs nothing, once they share registers it does.
+func packs(o *ir.Op, have, want *layout.Layout) bool {
+	return o.Code == ir.OpCast && o.Result().Type.Elem.Bits() <= 8 && o.Args[0].Type.Elem.Bits() == 32 && layout.Convert(have, want).Kind < layout.Shuffles
 }
 
 // emit puts o, which makes k's value in layout l, where the value stood.
@@ -576,7 +582,11 @@ func (c *chooser) copy(o *ir.Op, s *slot) {
 func (c *chooser) write(o *ir.Op, s *slot) {
 	v := o.Operand("value")
 	for i, x := range o.Args {
-		if x == v {
+		switch {
+		case x != v:
+		case staysShared(v):
+			o.Args[i] = c.stay(v)
+		default:
 			o.Args[i] = c.want(v, c.anyLayout(v))
 		}
 	}

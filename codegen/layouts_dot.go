@@ -54,6 +54,9 @@ func (c *chooser) warpgroupDot(o *ir.Op, s *slot) {
 		o.Args[0] = c.stay(x)
 	} else {
 		la, err := layout.WGMMAOperandA(x.Type.Shape, t.form.Info().Bits, groups)
+		if ringOf(o.Args[1]).Type.Shared.IsInterleaved() {
+			la, err = layout.AccumulatorOperandA(x.Type.Shape, groups)
+		}
 		if err != nil {
 			panic(unsupported(o, "%w", err))
 		}

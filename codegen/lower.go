@@ -36,6 +36,7 @@ type lowering struct {
 	mbarsMade bool
 	written   bool        // shared memory by threads, since copies by tensor maps would see it
 	role      *int        // being lowered; nil: there are none, or none yet
+	tidIn     *simt.Value // the thread's number in the role being lowered; nil: in the block
 	gate      *simt.Value // of the releases being lowered; nil: always
 	cluster   cluster
 	late      bool // in a loop that releases its buffers an iteration later

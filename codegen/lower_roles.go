@@ -12,11 +12,11 @@ import (
 const mainBarrier = 1
 
 // roles gives the first warps to the main role and more to the copies, of which one
-// works: registers are given to warps by fours.
+// works: registers are given to warps by fours. The last of these transpose, if there is
+// something to.
 func (l *lowering) roles(o *ir.Op) {
 	b := l.b
-	copies := o.Roles[copyRole].Warps
-	l.s.Threads = 32 * (l.warps + copies)
+	l.s.Threads = 32 * (l.warps + copyWarps)
 	fewer, more := l.registersOfRoles(o)
 	run := func(role int) {
 		l.role = &role
@@ -37,6 +37,16 @@ func (l *lowering) roles(o *ir.Op) {
 			b.MaxRegisters(fewer, false)
 		}
 		b.If(b.Cmp(simt.EQ, warp, b.Const32(l.warps)), func() []*simt.Value { run(copyRole); return nil }, nil)
+		if len(o.Roles) > transposeRole {
+			warps, first := l.warps, l.warps+o.Roles[copyRole].Warps
+			b.If(b.Cmp(simt.GE, warp, b.Const32(first)), func() []*simt.Value {
+				l.warps = o.Roles[transposeRole].Warps
+				l.tidIn = b.And(l.tid(), b.Const32(32*l.warps-1))
+				run(transposeRole)
+				l.warps, l.tidIn = warps, nil
+				return nil
+			}, nil)
+		}
 		return nil
 	}
 	b.If(b.Cmp(simt.LT, warp, b.Const32(l.warps)), main, copy)
@@ -56,6 +66,9 @@ const (
 	// then have: what public kernels for sm_90a settle on.
 	fewRegisters  = 24
 	mostRegisters = 240
+	// transposeRegisters are those of all that do not multiply, where some transpose: what
+	// ptxas needs for four parts on their way and their addresses.
+	transposeRegisters = 56
 )
 
 // registersOfRoles is how many registers the threads of the role that copies keep, and
@@ -71,24 +84,28 @@ func (l *lowering) registersOfRoles(o *ir.Op) (fewer, more int) {
 		}
 	}
 	start := registersPerSM / l.s.Threads / 8 * 8
-	left := start*l.s.Threads - fewRegisters*32*o.Roles[copyRole].Warps
+	fewer = fewRegisters
+	if len(o.Roles) > transposeRole {
+		fewer = transposeRegisters
+	}
+	left := start*l.s.Threads - fewer*32*copyWarps
 	more = min(mostRegisters, left/(32*l.warps)/8*8)
 	if accumulators < manyRegisters || more <= start || l.s.MinBlocks > 1 || l.s.MaxRegs > 0 {
 		return 0, 0
 	}
 	l.s.MinBlocks = 1 // so that they start with their share
-	return fewRegisters, more
+	return fewer, more
 }
 
-// ringsAcquired are the rings that a role's own operations fill.
-func ringsAcquired(r *ir.Region) []*ir.Value {
+// ringsOf are the rings that operations of a kind name in a region.
+func ringsOf(r *ir.Region, code ir.Opcode) []*ir.Value {
 	var rings []*ir.Value
 	for _, o := range r.Ops {
-		if o.Code == ir.OpAcquire {
+		if o.Code == code {
 			rings = append(rings, o.Operands("rings")...)
 		}
 		for _, in := range o.Regions {
-			rings = append(rings, ringsAcquired(in)...)
+			rings = append(rings, ringsOf(in, code)...)
 		}
 	}
 	return rings
@@ -97,10 +114,10 @@ func ringsAcquired(r *ir.Region) []*ir.Value {
 // inRole tells whether a role's operations are being lowered.
 func (l *lowering) inRole(role int) bool { return l.role != nil && *l.role == role }
 
-// acquire waits until a buffer is free: in the role that copies until all warps of the
-// main role have given it back, else until all warps have met.
+// acquire waits until a buffer is free: in a role that fills it for another until all warps
+// of that one have given it back, else until all warps have met.
 func (l *lowering) acquire(o *ir.Op) {
-	if !l.inRole(copyRole) {
+	if l.role == nil || l.inRole(mainRole) {
 		l.meet()
 		return
 	}
@@ -113,7 +130,7 @@ func (l *lowering) acquire(o *ir.Op) {
 func (l *lowering) release(o *ir.Op) {
 	l.landIf(func(p underWay) bool { return slices.ContainsFunc(o.Operands("rings"), p.reads) })
 	r := tensorRing(o.Args)
-	if r == nil || !l.plan.handed[r] {
+	if r == nil || l.plan.handed[r].free == 0 {
 		l.pending.shared = true
 		return
 	}

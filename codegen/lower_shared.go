@@ -216,7 +216,11 @@ func wavesOf(s *layout.Shared, lay *layout.Layout, bytes int) int {
 }
 
 func (l *lowering) commit(o *ir.Op) {
-	if tensorRing(o.Args) != nil {
+	switch {
+	case l.inRole(transposeRole):
+		l.handOver(o)
+		return
+	case tensorRing(o.Args) != nil:
 		l.tensorCommit(o)
 	}
 	if l.m.sm >= 80 && l.plan.copiesByThreads {
@@ -428,6 +432,10 @@ func pairedGroups(groups [][]int, pack int) bool {
 }
 
 func (l *lowering) write(o *ir.Op) {
+	if r := l.reads[o.Operand("value")]; r != nil && r.l == nil {
+		l.writeTransposed(o, r)
+		return
+	}
 	ring := l.plan.buffers[o.Args[0]]
 	f := l.tile(o.Operand("value"))
 	if !l.spill(f, ring.shared, l.slotAddress(ring, o.Args[1])) {

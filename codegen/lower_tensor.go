@@ -33,9 +33,9 @@ func (l *lowering) tensorStart() {
 		for _, r := range rings {
 			for k := range r.Type.Depth {
 				at := l.plan.buffers[mbarOf{r}].offset + k*mbarBytes
-				b.MbarInit(b.Add(b.SharedBase(), b.Const32(at)), 1)
-				if l.plan.handed[r] {
-					warps := l.warps
+				h := l.plan.handed[r]
+				b.MbarInit(b.Add(b.SharedBase(), b.Const32(at)), max(1, h.full))
+				if warps := h.free; warps > 0 {
 					if l.cluster.rings[r] {
 						warps *= l.cluster.blocks
 					}

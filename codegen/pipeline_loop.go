@@ -9,25 +9,16 @@ import (
 // loop pipelines a loop: copies of the loads that its dots use run ahead of
 // them. before emits what must stand between the first copies and the loop.
 func (s *stager) loop(e *editor, o *ir.Op, before func()) {
-	body := o.Regions[0]
-	k := body.Params[0]
-	within := s.dependents(body, k)
-	found := slices.DeleteFunc(s.find(body), func(st *staged) bool { return !within[st.load] })
-	if len(found) == 0 {
+	p := s.pipeliner(o)
+	if p == nil {
 		before()
-		s.region(body)
+		s.region(o.Regions[0])
 		e.ops = append(e.ops, o)
 		return
 	}
-	depth := o.Stages
-	if depth == 0 {
-		depth = s.k.Hints.Stages
-	}
-	depth = min(max(depth, 1), mostStages)
-	p := &pipeliner{stager: s, loop: o, found: found, within: within, groups: groupsOf(found), depth: depth}
 	p.order()
-	for _, st := range found {
-		st.ring = s.newRing(e, st, depth)
+	for _, st := range p.found {
+		s.newRings(e, st, p.depth)
 	}
 	if p.specialises() {
 		before()
@@ -38,6 +29,22 @@ func (s *stager) loop(e *editor, o *ir.Op, before func()) {
 	before()
 	p.rewrite(e)
 	e.ops = append(e.ops, o)
+}
+
+// pipeliner is for a loop with loads that run ahead; nil where it has none.
+func (s *stager) pipeliner(o *ir.Op) *pipeliner {
+	body := o.Regions[0]
+	within := s.dependents(body, body.Params[0])
+	found := slices.DeleteFunc(s.find(body), func(st *staged) bool { return !within[st.load] })
+	if len(found) == 0 {
+		return nil
+	}
+	depth := o.Stages
+	if depth == 0 {
+		depth = s.k.Hints.Stages
+	}
+	depth = min(max(depth, 1), mostStages)
+	return &pipeliner{stager: s, loop: o, found: found, within: within, groups: groupsOf(found), depth: depth}
 }
 
 // mostStages bounds the depth of a ring, whatever a program asks for.
@@ -175,7 +182,7 @@ func (p *pipeliner) refill(e *editor, g *group, slot, k, pred *ir.Value) {
 	args := make([]*ir.Value, 0, len(g.loads)+1)
 	for _, st := range g.loads {
 		p.copy(e, st, slot, pred, subst, p.within)
-		args = append(args, st.ring)
+		args = append(args, st.filled())
 	}
 	e.add(&ir.Op{Code: ir.OpCommit, Args: append(args, slot)})
 }

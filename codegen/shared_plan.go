@@ -20,8 +20,11 @@ type sharedPlan struct {
 	tensorRings     []*ir.Value // those that tensor maps fill
 	copiesByThreads bool        // there are others
 
-	handed map[*ir.Value]bool // rings that one role fills for another
+	handed map[*ir.Value]handing // rings that one role fills for another
 }
+
+// handing is how many arrivals tell that a buffer is full, and that it is free again.
+type handing struct{ full, free int }
 
 // buffer is a piece of shared memory that lives from one operation to another.
 type buffer struct {
@@ -37,7 +40,7 @@ func (b *buffer) bytes() int { return b.size * b.depth }
 
 // planShared chooses layouts and offsets.
 func planShared(k *ir.Kernel, f *facts, warps int) (*sharedPlan, error) {
-	p := &planner{f: f, warps: warps, users: usersOf(k.Body), plan: &sharedPlan{buffers: map[any]*buffer{}, align: 16, handed: map[*ir.Value]bool{}}, rings: map[*ir.Value]*ringUse{}, reads: map[*ir.Value]*ringUse{}}
+	p := &planner{f: f, warps: warps, users: usersOf(k.Body), plan: &sharedPlan{buffers: map[any]*buffer{}, align: 16, handed: map[*ir.Value]handing{}}, rings: map[*ir.Value]*ringUse{}, reads: map[*ir.Value]*ringUse{}}
 	if err := p.walk(k.Body); err != nil {
 		return nil, err
 	}
@@ -95,9 +98,7 @@ func (p *planner) walk(r *ir.Region) error {
 		}
 		if o.Code == ir.OpRoles {
 			// What one role fills the other has read when its own operations are over.
-			for _, r := range ringsAcquired(o.Regions[copyRole]) {
-				p.plan.handed[r] = true
-			}
+			p.handed(o)
 		} else if len(o.Regions) > 0 {
 			p.n++
 			for _, in := range o.Regions {
@@ -106,6 +107,25 @@ func (p *planner) walk(r *ir.Region) error {
 		}
 	}
 	return nil
+}
+
+// handed counts who fills and frees what roles hand over: the thread that asks for copies,
+// or all warps of a role.
+func (p *planner) handed(o *ir.Op) {
+	for i, in := range o.Regions {
+		for _, r := range ringsOf(in, ir.OpAcquire) {
+			h := handing{full: 1}
+			if i != copyRole {
+				h.full = o.Roles[i].Warps
+			}
+			for j, other := range o.Regions {
+				if slices.Contains(ringsOf(other, ir.OpRelease), r) {
+					h.free = o.Roles[j].Warps
+				}
+			}
+			p.plan.handed[r] = h
+		}
+	}
 }
 
 func (p *planner) touch(o *ir.Op, r *ir.Region) {

@@ -60,9 +60,11 @@ type stager struct {
 	users   users
 	written map[*ir.Value]bool // parameters that the kernel stores to
 	tensor  map[*ir.Op]*layout.Shared
+	across  map[*ir.Op]bool // loads of tensor that a role transposes
 
-	at       *ir.Region // being staged
-	producer *ir.Op     // the loop of a role that copies; nil: there is none
+	at         *ir.Region // being staged
+	producer   *ir.Op     // the loop of a role that copies; nil: there is none
+	transposer *ir.Op     // the loop of a role that transposes; nil: there is none
 }
 
 // writes tells whether the kernel stores to what a view is part of.
@@ -77,6 +79,7 @@ type staged struct {
 	chain       []*ir.Op // transposes of it
 	first, last int      // operations of the region that use it first and last
 	ring        *ir.Value
+	landing     *ir.Value // where the copy goes, if a role transposes it into the ring; else nil
 }
 
 // group is loads that are waited for together.
@@ -288,7 +291,7 @@ func (s *stager) copy(e *editor, st *staged, slot, pred *ir.Value, subst map[*ir
 		o.Args = append(o.Args, e.repeat(a, subst, within))
 	}
 	at := 1 + len(l.Indices())
-	o.Args = slices.Insert(o.Args, at, st.ring, slot)
+	o.Args = slices.Insert(o.Args, at, st.filled(), slot)
 	const limitSlot, predSlot = 4, 7
 	if l.Operand("limit") != nil {
 		o.Given |= 1 << limitSlot
@@ -300,10 +303,24 @@ func (s *stager) copy(e *editor, st *staged, slot, pred *ir.Value, subst map[*ir
 	e.add(o)
 }
 
+// filled is the ring that the copy fills.
+func (st *staged) filled() *ir.Value {
+	if st.landing != nil {
+		return st.landing
+	}
+	return st.ring
+}
+
 // read reads a ring's buffer in the load's place and repeats the transposes. The
 // values keep their identity, so uses need no change.
 func (s *stager) read(e *editor, st *staged, slot *ir.Value) {
 	r := &ir.Op{Code: ir.OpRead, Args: []*ir.Value{st.ring, slot}, Pos: st.load.Pos, Results: st.load.Results}
+	if st.landing != nil {
+		r.Results = nil
+		t := e.one(r, ir.TileOf(st.ring.Type.Elem, st.ring.Type.Shape...))
+		r = &ir.Op{Code: ir.OpTranspose, Args: []*ir.Value{t}, Pos: st.load.Pos, Results: st.load.Results}
+		r.Perm = []int{1, 0}
+	}
 	r.Results[0].Def = r
 	e.ops = append(e.ops, r)
 	e.ops = append(e.ops, st.chain...)

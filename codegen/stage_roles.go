@@ -57,6 +57,7 @@ func scalarsOf(k *ir.Kernel) map[*ir.Value]bool {
 // rings are deep. The loop waits, reads and releases.
 func (p *pipeliner) specialise(outer *editor) {
 	p.producer = p.copies(outer)
+	p.transposer = p.transposes(outer)
 	late := p.chained()
 	p.body(outer, func(e *editor, _ int, g *group, it *ir.Value) {
 		e.add(&ir.Op{Code: ir.OpWait, Args: g.rings(it)})
@@ -87,9 +88,20 @@ func (p *pipeliner) copies(outer *editor) *ir.Op {
 	k, it := p.k.NewValue(o.Regions[0].Params[0].Name, scalarI32), p.k.NewValue("it", scalarI32)
 	e := &editor{k: p.k, pos: o.Pos}
 	for _, g := range p.groups {
-		e.add(&ir.Op{Code: ir.OpAcquire, Args: g.rings(it)})
+		args := make([]*ir.Value, 0, len(g.loads)+1)
+		for _, st := range g.loads {
+			args = append(args, st.filled())
+		}
+		e.add(&ir.Op{Code: ir.OpAcquire, Args: append(args, it)})
 		p.refill(e, g, it, k, nil)
 	}
+	return p.beside(outer, k, it, e)
+}
+
+// beside is a loop like the main role's, that another role runs: of operations that use its
+// index k and the number of its round.
+func (p *pipeliner) beside(outer *editor, k, it *ir.Value, e *editor) *ir.Op {
+	o := p.loop
 	e.add(&ir.Op{Code: ir.OpYield, Args: []*ir.Value{e.plus(it, 1)}})
 	last := p.k.NewValue("", scalarI32)
 	c := &ir.Op{
@@ -121,13 +133,19 @@ func (s *stager) split() {
 		{Ops: []*ir.Op{s.producer, yield()}}, {Ops: append(main, yield())},
 	}}
 	roles.Roles = []ir.Role{copyRole: {Name: "copy", Warps: copyWarps}, mainRole: {Name: "main", Warps: max(s.k.Hints.Warps, 1)}}
+	if s.transposer != nil {
+		roles.Roles[copyRole].Warps -= transposeWarps
+		roles.Regions = append(roles.Regions, &ir.Region{Ops: []*ir.Op{s.transposer, yield()}})
+		roles.Roles = append(roles.Roles, ir.Role{Name: "transpose", Warps: transposeWarps})
+	}
 	body.Ops = slices.Concat(common, []*ir.Op{roles})
 }
 
 // The regions of the roles that staging makes.
 const (
-	copyRole = 0
-	mainRole = 1
+	copyRole      = 0
+	mainRole      = 1
+	transposeRole = 2 // where there is one
 )
 
 // copyWarps is how many warps the role that copies has: registers are given to warps by

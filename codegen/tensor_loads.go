@@ -3,6 +3,7 @@ package codegen
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/bits"
 	"slices"
 
@@ -82,7 +83,13 @@ func tensorLoads(s *stager, m *machine) map[*ir.Op]*layout.Shared {
 		}
 	}
 	warps := max(s.k.Hints.Warps, 1)
+	s.across = s.crossing(found, m, warps)
 	s.keepProducts(found, m, warps)
+	maps.DeleteFunc(s.across, func(load *ir.Op, _ bool) bool { return found[load] == nil })
+	if len(s.across) > 0 && !s.transposesAll(found) {
+		s.across = nil
+		s.keepProducts(found, m, warps)
+	}
 	for _, o := range dotsIn(s.k.Body, nil) {
 		t, ok := m.wgmmaTile(o, warps)
 		if !ok {
@@ -122,11 +129,11 @@ func (s *stager) keepProducts(found map[*ir.Op]*layout.Shared, m *machine, warps
 		for _, o := range dots {
 			t, _ := m.wgmmaTile(o, warps)
 			x, y := loadOf(o.Args[0]), loadOf(o.Args[1])
-			if product[o] && (found[y] == nil || !t.reads(found[y], o.Args[1], 0)) {
+			if product[o] && (found[y] == nil || !t.reads(found[y], o.Args[1], 0) && !s.across[y]) {
 				product[o], again = false, true
 			}
 			for i, load := range []*ir.Op{x, y} {
-				if found[load] != nil && (!product[o] || !t.reads(found[load], o.Args[i], 1-i)) {
+				if found[load] != nil && (!product[o] || !t.reads(found[load], o.Args[i], 1-i) && !s.across[load]) {
 					delete(found, load)
 					again = true
 				}

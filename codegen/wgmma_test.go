@@ -49,6 +49,10 @@ var warpgroupSamples = []struct {
 	{"flashattn", map[string]string{"batch": "1", "heads": "2", "kv-heads": "1", "seq": "140", "seq-kv": "260", "head-dim": "192", "head-dim-v": "128", "causal": "true"}, []string{"BM=128", "BN=112", "warps=8", "stages=2", "overlap=2"}},
 	{"flashattn", map[string]string{"batch": "1", "heads": "1", "kv-heads": "1", "seq": "130", "seq-kv": "380", "head-dim": "128", "causal": "false"}, []string{"BM=128", "BN=176", "warps=8", "stages=2", "overlap=1"}},
 	{"flashattn", map[string]string{"batch": "1", "heads": "1", "kv-heads": "1", "seq": "65", "seq-kv": "400", "head-dim": "256", "causal": "false"}, []string{"BM=64", "BN=80", "warps=4", "stages=2", "overlap=1"}},
+	{"flashattn", map[string]string{"batch": "2", "heads": "4", "kv-heads": "2", "seq": "150", "seq-kv": "200", "head-dim": "64", "causal": "true", "dtype": "e4m3"}, []string{"BM=128", "BN=64", "warps=8", "stages=2"}},
+	{"flashattn", map[string]string{"batch": "1", "heads": "2", "kv-heads": "1", "seq": "129", "seq-kv": "300", "head-dim": "128", "causal": "true", "dtype": "e4m3", "out": "f16"}, []string{"BM=128", "BN=128", "warps=8", "stages=2", "overlap=2"}},
+	{"flashattn", map[string]string{"batch": "1", "heads": "1", "kv-heads": "1", "seq": "70", "seq-kv": "333", "head-dim": "256", "causal": "false", "dtype": "e5m2"}, []string{"BM=64", "BN=64", "warps=4", "stages=3", "overlap=1"}},
+	{"flashattn", map[string]string{"batch": "1", "heads": "1", "kv-heads": "1", "seq": "66", "seq-kv": "230", "head-dim": "96", "head-dim-v": "160", "causal": "true", "dtype": "e4m3", "out": "f32"}, []string{"BM=64", "BN=96", "warps=4", "stages=2"}},
 }
 
 // warpgroupSample makes one of them.
@@ -163,6 +167,45 @@ func TestRandomClusters(t *testing.T) {
 			s.fourWays(t, cc, c, seed)
 		})
 	}
+}
+
+// TestRandomSmallAttention does the same with attention of 8-bit floats, whose values a role
+// transposes where warpgroups multiply.
+func TestRandomSmallAttention(t *testing.T) {
+	cc := nvrtctest.Compiler(t)
+	for seed := range samples(2) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, 92))
+			pick := func(words ...string) string { return words[r.IntN(len(words))] }
+			flags := map[string]string{
+				"batch": pick("1", "2"), "heads": pick("2", "4"), "kv-heads": pick("1", "2"), "seq": fmt.Sprint(1 + r.IntN(200)), "seq-kv": fmt.Sprint(1 + r.IntN(400)),
+				"head-dim": pick("32", "64", "96", "128", "192", "256"), "head-dim-v": pick("32", "64", "128", "160"),
+				"causal": pick("true", "false"), "dtype": pick("e4m3", "e5m2"), "out": pick("same", "f16", "f32"),
+			}
+			warps := pick("4", "8")
+			settings := []string{
+				"BM=" + map[string]string{"4": "64", "8": "128"}[warps], "warps=" + warps, "BN=" + pick("32", "64", "96"), "stages=" + pick("2", "3"),
+				"overlap=" + pick("0", "1"), "portable=0",
+			}
+			s := hopperSample(t, "flashattn", flags, settings, seed)
+			c, err := codegen.Compile(s.prog, s.gpu, codegen.Options{Verify: true})
+			require.NoError(t, err, s.String())
+			require.Empty(t, c.Kernels[0].Notes)
+			s.fourWays(t, cc, c, seed)
+		})
+	}
+}
+
+// TestSmallAttentionOfWarps is attention of 8-bit floats by mma.sync.
+func TestSmallAttentionOfWarps(t *testing.T) {
+	cc := nvrtctest.Compiler(t)
+	flags := map[string]string{"batch": "1", "heads": "2", "kv-heads": "1", "seq": "70", "seq-kv": "90", "head-dim": "48", "dtype": "e4m3"}
+	s := hopperSample(t, "flashattn", flags, []string{"BM=64", "BN=32", "warps=4", "stages=2", "overlap=0", "portable=1"}, 1)
+	c, err := codegen.Compile(s.prog, s.gpu, codegen.Options{Verify: true})
+	require.NoError(t, err)
+	require.Equal(t, "sm_90", c.Module.Arch)
+	s.fourWays(t, cc, c, 1)
 }
 
 // fourWays holds the sample to its reference by the interpreter, as written and staged, by
