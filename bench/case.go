@@ -52,7 +52,7 @@ type CaseLaunch struct {
 }
 
 // CaseArg is an argument: a buffer's address plus an offset, a tensor map of
-// it, or bytes.
+// it, or bytes, which may have such parts.
 type CaseArg struct {
 	Buffer int // in Case.Buffers; -1 is none
 	Offset int64
@@ -60,6 +60,8 @@ type CaseArg struct {
 	Kind   string // "f32", "bytes", ... for messages
 
 	Map *TensorMap // of the buffer from the offset on, instead of its address
+
+	Parts []CasePart // that lie over Bytes
 }
 
 // InputError says that a case can't be run as it is: the fault is the user's.

@@ -56,6 +56,7 @@ type argFile struct {
 	kind   string
 	bytes  []byte
 	tensor *tensorMapFile
+	parts  []partFile // within bytes
 }
 
 func parseCase(text []byte, dir string) (*Case, error) {
@@ -323,9 +324,9 @@ func (b *caseBuilder) launch(f *launchFile, single bool) error {
 		return err
 	}
 	l.Args = make([]CaseArg, len(f.Args))
-	for _, maps := range []bool{false, true} { // a tensor map may name a later argument
+	for _, names := range []bool{false, true} { // a tensor map may name a later argument
 		for i := range f.Args {
-			if maps != (f.Args[i].tensor != nil) {
+			if names != (f.Args[i].tensor != nil || f.Args[i].parts != nil) {
 				continue
 			}
 			a, err := b.arg(&f.Args[i], i, single)
@@ -361,6 +362,8 @@ func extents(name string, from []int64, to *[3]uint32, optional bool) error {
 
 func (b *caseBuilder) arg(f *argFile, i int, single bool) (CaseArg, error) {
 	switch {
+	case f.parts != nil:
+		return b.parts(f)
 	case f.tensor != nil:
 		return b.tensorMap(f.tensor)
 	case f.ref != "":
@@ -460,6 +463,12 @@ func (a *argFile) UnmarshalJSON(text []byte) error {
 			return nil
 		}
 	}
+	if _, ok := keys["with"]; ok {
+		if err := a.readParts(text); err != nil {
+			return fmt.Errorf("argument %s: %w", clip(string(text)), err)
+		}
+		return nil
+	}
 	if _, ok := keys["tensor_map"]; ok {
 		a.tensor = new(tensorMapFile)
 		if err := decodeStrict(text, a.tensor); err != nil {
@@ -494,7 +503,7 @@ func (a *argFile) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-const argForms = `{"buffer": FILE, "type": T}, {"uninitialised": COUNT, "type": T}, {"ref": NAME}, {"tensor_map": NAME, ...}, {"bytes": HEX} or a value such as {"i32": 7} or {"f32": 0.5}`
+const argForms = `{"buffer": FILE, "type": T}, {"uninitialised": COUNT, "type": T}, {"ref": NAME}, {"tensor_map": NAME, ...}, {"bytes": HEX}, {"bytes": HEX, "with": [{"at": OFFSET, ...}]} or a value such as {"i32": 7} or {"f32": 0.5}`
 
 // valueBytes is what an argument that is a value passes.
 func valueBytes(kind string, v json.RawMessage) ([]byte, error) {

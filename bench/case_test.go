@@ -85,6 +85,21 @@ func TestReadCaseWithLaunches(t *testing.T) {
 	require.EqualValues(t, 128, c.Buffers[1].Size())
 }
 
+// TestReadCaseStruct: addresses within an argument lie over its bytes.
+func TestReadCaseStruct(t *testing.T) {
+	c, err := ReadCase(writeCase(t, `{
+ "ptx": "k.ptx",
+ "buffers": [{"name": "x", "uninitialised": 4, "type": "f32"}],
+ "launches": [{"kernel": "one", "grid": [1], "block": [32], "args": [{"bytes": "01000000000000000000000002", "with": [{"at": 4, "ref": "x", "offset": 8}]}]}]}`))
+	require.NoError(t, err)
+	run := caseRun{dev: newAdder(), c: c}
+	run.buffers = []Buffer{{Address: 0x1122334455667700}}
+	got, err := run.bytes(&c.Launches[0].Args[0])
+	require.NoError(t, err)
+	require.Equal(t, Arg{1, 0, 0, 0, 8, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 2}, got)
+	require.Equal(t, byte(0), c.Launches[0].Args[0].Bytes[4], "the case stays as it was")
+}
+
 func TestReadCaseRefuses(t *testing.T) {
 	// %s stands for one argument.
 	one := func(arg string) string {
@@ -134,6 +149,12 @@ func TestReadCaseRefuses(t *testing.T) {
 		{one(`{"i32": 3, "u8": 4}`), "want one of"},
 		{one(`{"buffer": 3, "type": "f32"}`), `argument {"buffer": 3, "type": "f32"}: buffer: found number: want a string`},
 		{one(`3`), `argument 3: want an object`},
+		{one(`{"bytes": "0011", "with": []}`), `"with": [{"at": OFFSET`},
+		{one(`{"with": [{"at": 0, "ref": "x"}]}`), `want {"bytes": HEX`},
+		{one(`{"bytes": "0011", "with": [{"ref": "x"}]}`), `with[0]: want "at"`},
+		{one(`{"bytes": "0011", "with": [{"at": 0, "u8": 3}]}`), "with[0]: want a ref or a tensor_map"},
+		{one(`{"bytes": "0011", "with": [{"at": 0, "ref": "x"}]}`), `with[0]: ref "x": no such name`},
+		{`{"ptx": "k.ptx", "buffers": [{"name": "x", "uninitialised": 4, "type": "f32"}], "launches": [{"kernel": "k", "grid": [1], "block": [1], "args": [{"bytes": "00112233445566778899", "with": [{"at": 3, "ref": "x"}]}]}]}`, "with[0]: buffer of 8 bytes at 3: want it within the 10 bytes"},
 		{one(`{"bytes": "0g"}`), "want an even number of hexadecimal digits"},
 		{one(`{"ref": "x"}`), `args[0]: ref "x": no such name`},
 		{one(`{"buffer": "absent.npy", "type": "f32"}`), "args[0]: "},

@@ -142,13 +142,7 @@ func (r *caseRun) argsFit(k *Kernel, l *CaseLaunch) error {
 		return fmt.Errorf("kernel %s: %d arguments: want %d (%s)", k.Name, len(l.Args), len(k.Params), k.signature())
 	}
 	for i, a := range l.Args {
-		size := int64(8)
-		switch {
-		case a.Map != nil:
-			size = tensorMapSize
-		case a.Buffer < 0:
-			size = int64(len(a.Bytes))
-		}
+		size := a.size()
 		if p := k.Params[i]; size != p.Size {
 			return fmt.Errorf("kernel %s: args[%d] is %s of %d bytes: want %d bytes for parameter %s (.%s)", k.Name, i, a.Kind, size, p.Size, p.Name, p.Type)
 		}
@@ -236,20 +230,9 @@ func (r *caseRun) launch() error {
 
 func (r *caseRun) args(l *CaseLaunch) ([]Arg, error) {
 	args := make([]Arg, len(l.Args))
-	for i, a := range l.Args {
-		if a.Buffer < 0 {
-			args[i] = a.Bytes
-			continue
-		}
-		at := r.buffers[a.Buffer].Address + uint64(a.Offset)
-		if a.Map == nil {
-			args[i] = U64(at)
-			continue
-		}
-		m := *a.Map
-		m.Address = at
+	for i := range l.Args {
 		var err error
-		if args[i], err = r.dev.TensorMap(&m); err != nil {
+		if args[i], err = r.bytes(&l.Args[i]); err != nil {
 			return nil, inputErrorf("%s: kernel %s: args[%d]: %w", r.c.File, l.Kernel, i, err)
 		}
 	}

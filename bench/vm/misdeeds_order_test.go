@@ -45,6 +45,25 @@ WAIT: ld.relaxed.cta.shared.u32 %a, [sm]; setp.eq.u32 %p, %a, 0; @%p bra WAIT; l
 		fix: map[string]string{"%a, %t, 5": "%a, %t, 6"},
 	},
 	{
+		name: "lanes that store sums of other terms", class: bench.SharedRace, p: small{
+			decls: sharedDecl, dynamic: 64, regs: ".reg .f32 %f;", block: 32, body: "cvt.rn.f32.u32 %f, %t; fma.rn.f32 %f, %f, 0f3E800000, 0f3F800000; st.shared.f32 [sm], %f;",
+		},
+		fix: map[string]string{"0f3E800000": "0f35000000"}, // 2^-21: rounding
+	},
+	{
+		name: "lanes that store small whole numbers", class: bench.SharedRace, p: small{
+			decls: sharedDecl, dynamic: 64, block: 32, body: "st.shared.u32 [sm], %t;",
+		},
+		fix: map[string]string{"[sm], %t": "[sm], 7"},
+	},
+	{
+		name: "warps that store sums rounded otherwise", class: bench.SharedRace, p: small{
+			decls: sharedDecl, dynamic: 64, regs: ".reg .b32 %a; .reg .f32 %f;", block: 64,
+			body: "shr.u32 %a, %t, 5; cvt.rn.f32.u32 %f, %a; fma.rn.f32 %f, %f, 0f35000000, 0f3F800000; st.shared.f32 [sm], %f;",
+		},
+		fix: map[string]string{"%t, 5": "%t, 6"},
+	},
+	{
 		name: "a vote is no barrier", class: bench.SharedRace, p: small{
 			decls: sharedDecl, dynamic: 128, regs: ".reg .b32 %a, %b;", block: 32,
 			body: "mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; st.shared.u32 [%a], %t; vote.sync.ballot.b32 %b, %q, -1; xor.b32 %b, %t, 1; mov.u32 %a, sm; mad.lo.u32 %a, %b, 4, %a; ld.shared.u32 %b, [%a];",

@@ -338,7 +338,7 @@ func (r *raceState) checkWrite(c *cell, at *side) {
 		return
 	}
 	copied := r.events[c.w.event()].flags&eventAsync != 0
-	if at.write && copied == (at.data != nil) && !r.b.l.checks.has(checkSameValue) && at.same() {
+	if at.write && copied == (at.data != nil) && !r.b.l.checks.has(checkSameValue) && (at.same() || c.w.event() == at.id && at.rounded(r.events[at.id].lanes)) {
 		return
 	}
 	r.report(c.w, at, true)
