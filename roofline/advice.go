@@ -123,9 +123,17 @@ func adviseLatency(j *Judged) string {
 	case j.Binding.Unit == Launch:
 		return ""
 	case j.Kernel.Seen.Occupancy > 0 && j.Kernel.Seen.Occupancy < fewWarps:
-		return fmt.Sprintf("waits: no unit is busy for more than %.0f %% of the time and %.0f %% of the warps are there: more warps, or more copies under way for each", 100*j.Verdict.Score, 100*j.Kernel.Seen.Occupancy)
+		return fmt.Sprintf("waits: no unit is busy for more than %s of the time and %.0f %% of the warps are there: more warps, or more copies under way for each", percent(j.Verdict.Score), 100*j.Kernel.Seen.Occupancy)
 	}
-	return fmt.Sprintf("waits: no unit is busy for more than %.0f %% of the time: more stages of copies under way, fewer barriers, more independent instructions", 100*j.Verdict.Score)
+	return fmt.Sprintf("waits: no unit is busy for more than %s of the time: more stages of copies under way, fewer barriers, more independent instructions", percent(j.Verdict.Score))
+}
+
+// percent writes a share without decimals, but with a digit that is not 0.
+func percent(share float64) string {
+	if share < 0.01 {
+		return fmt.Sprintf("%.1g %%", 100*share)
+	}
+	return fmt.Sprintf("%.0f %%", 100*share)
 }
 
 // bound says what helps a kernel that keeps its binding unit busy.

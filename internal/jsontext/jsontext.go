@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"strconv"
 	"strings"
 )
 
@@ -141,4 +142,48 @@ func Members(text []byte) (all []Member, end int, err *Error) {
 		return nil, 0, &Error{line(), errors.New("text after the object's end")}
 	}
 	return all, end, nil
+}
+
+// Numbers calls f with every number of a valid text, the keys and places that lead to it
+// joined by dots, as in counters.tensor.0.count. An error of f gets the number's line.
+func Numbers(text []byte, f func(path string, n json.Number) error) *Error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	w := walk{d: d, f: f}
+	if err := w.value(""); err != nil {
+		return &Error{LineAt(text, d.InputOffset()), err}
+	}
+	return nil
+}
+
+type walk struct {
+	d *json.Decoder
+	f func(string, json.Number) error
+}
+
+func (w *walk) value(path string) error {
+	t, err := w.d.Token()
+	if err != nil {
+		return err
+	}
+	switch t := t.(type) {
+	case json.Number:
+		return w.f(path, t)
+	case json.Delim:
+		for i := 0; w.d.More(); i++ {
+			name := strconv.Itoa(i)
+			if t == '{' {
+				key, err := w.d.Token()
+				if err != nil {
+					return err
+				}
+				name = fmt.Sprint(key)
+			}
+			if err := w.value(strings.TrimPrefix(path+"."+name, ".")); err != nil {
+				return err
+			}
+		}
+		_, err = w.d.Token() // the end
+	}
+	return err
 }

@@ -2,6 +2,7 @@ package jsontext
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -68,4 +69,18 @@ func FuzzMembers(f *testing.F) {
 			require.Len(t, all, len(want))
 		}
 	})
+}
+
+func TestNumbers(t *testing.T) {
+	var got []string
+	f := func(path string, n json.Number) error {
+		got = append(got, path+"="+n.String())
+		if strings.HasPrefix(n.String(), "-") {
+			return errors.New(path + " is negative")
+		}
+		return nil
+	}
+	require.Nil(t, Numbers([]byte(`{"a": [1, {"b": 2.5}], "c": "3", "d": {}, "e": 4}`), f))
+	require.Equal(t, []string{"a.0=1", "a.1.b=2.5", "e=4"}, got)
+	require.EqualError(t, Numbers([]byte("{\"a\": 1,\n\"b\": [\n-1]}"), f), "3: b.0 is negative")
 }

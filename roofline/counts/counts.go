@@ -8,20 +8,43 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/ptx"
 	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/internal/jsontext"
 	"github.com/kgen-dev/kgen/roofline"
 )
 
-// Parse reads what `kgen run --json` writes. The error names what the text lacks.
+// mostCounted bounds a counter, so that sums of them are exact.
+const mostCounted = 1 << 53
+
+// Parse reads what `kgen run --json` writes. The error begins with the line and names
+// what the text lacks or a counter that none can be.
 func Parse(data []byte) (*roofline.Kernel, error) {
 	var r bench.Result
 	if err := json.Unmarshal(data, &r); err != nil {
+		return nil, jsontext.Locate(data, err)
+	}
+	if err := jsontext.Numbers(data, func(path string, n json.Number) error {
+		v, err := n.Float64()
+		if path == "time_us" && (err != nil || !(v > 0)) {
+			return fmt.Errorf("time_us %s: want microseconds above 0", n)
+		}
+		counter := strings.HasPrefix(path, "counters.") || strings.HasPrefix(path, "lines.") || path == "launches"
+		if counter && (err != nil || v < 0 || v > mostCounted) {
+			return fmt.Errorf("%s %s: want a count from 0 to 2^53", path, n)
+		}
+		return nil
+	}); err != nil {
 		return nil, err
 	}
-	return Kernel(&r)
+	k, err := Kernel(&r)
+	if err != nil {
+		return nil, &jsontext.Error{Line: 1, Err: err}
+	}
+	return k, nil
 }
 
 // Kernel is a run's launches together. A run on a device has a time and no counters:
@@ -31,9 +54,6 @@ func Kernel(r *bench.Result) (*roofline.Kernel, error) {
 	if k.TimeUS > 0 {
 		k.From = bench.Measured
 	}
-	if r.TimeUS < 0 {
-		return nil, fmt.Errorf("time_us %g: want microseconds above 0", r.TimeUS)
-	}
 	c := r.Counters
 	if c == nil {
 		if k.TimeUS == 0 {
@@ -42,6 +62,9 @@ func Kernel(r *bench.Result) (*roofline.Kernel, error) {
 		return k, nil
 	}
 	shared, pipes := c.Shared.Total(), &c.Instructions
+	if pipes.Total().Warp == 0 {
+		return nil, errors.New("counters.instructions: no instruction was counted: want what kgen run --json prints of a kernel that ran")
+	}
 	count := func(n int64) roofline.Count {
 		if n == 0 {
 			return roofline.Count{}

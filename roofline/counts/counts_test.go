@@ -40,7 +40,20 @@ func TestTimesAndNothing(t *testing.T) {
 	require.Equal(t, 12.5, k.TimeUS)
 	_, err = Parse([]byte(`{"kernel": "k"}`))
 	require.ErrorContains(t, err, "neither counters nor a time")
-	_, err = Parse([]byte(`{"kernel": "k", "counters": {"tensor": [{"shape": "m8n8k128", "a": "b1", "accumulator": "s32"}]}}`))
+	_, err = Parse([]byte(`{"kernel": "k", "counters": {"l2": {"read_sectors": 4}}}`))
+	require.EqualError(t, err, "1: counters.instructions: no instruction was counted: want what kgen run --json prints of a kernel that ran")
+	for text, want := range map[string]string{
+		"{\"counters\":\n{\"l2\": {\"read_sectors\": -1}}}":                   "2: counters.l2.read_sectors -1: want a count from 0 to 2^53",
+		"{\"counters\": {\"l2\":\n{\"read_sectors\": 99999999999999999999}}}": "2: counters.l2.read_sectors: found 99999999999999999999: want a whole number",
+		"{\"counters\": {\"l2\": {\"read_sectors\": 9223372036854775807}}}":   "1: counters.l2.read_sectors 9223372036854775807: want a count from 0 to 2^53",
+		"{\n\"lines\": [{\"shared\":\n{\"wavefronts\": -2}}]}":                "3: lines.0.shared.wavefronts -2: want a count",
+		"{\"launches\": -3}":             "1: launches -3: want a count",
+		"{\"counters\": {\"l2\": [\n]}}": "1: counters.l2: found a list: want an object",
+	} {
+		_, err = Parse([]byte(text))
+		require.ErrorContains(t, err, want)
+	}
+	_, err = Parse([]byte(`{"kernel": "k", "counters": {"instructions": {"alu": {"warp": 1, "thread": 32}}, "tensor": [{"shape": "m8n8k128", "a": "b1", "accumulator": "s32"}]}}`))
 	require.ErrorContains(t, err, "m8n8k128 of b1")
 	_, err = Parse([]byte(`{"kernel": "k", "time_us": -1, "provenance": "measured"}`))
 	require.ErrorContains(t, err, "time_us -1")

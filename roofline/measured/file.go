@@ -39,6 +39,14 @@ func Read(in io.Reader, name string) ([]Sample, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	lines := bufio.NewScanner(r)
+	ended := true // the last line, by a newline
+	lines.Split(func(data []byte, atEOF bool) (int, []byte, error) {
+		n, line, err := bufio.ScanLines(data, atEOF)
+		if n > 0 {
+			ended = data[n-1] == '\n'
+		}
+		return n, line, err
+	})
 	var out []Sample
 	var op Op
 	n := 0
@@ -70,6 +78,9 @@ func Read(in io.Reader, name string) ([]Sample, error) {
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("%s:%d: %w", name, n+1, err)
+	}
+	if !ended {
+		return nil, fmt.Errorf("%s:%d: no newline ends the last line: is the file cut off?", name, n)
 	}
 	if len(out) == 0 {
 		return nil, fmt.Errorf("%s: %w", name, errors.New("no row names a problem"))

@@ -3,6 +3,7 @@ package measured
 import (
 	"bytes"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -209,5 +210,17 @@ func BenchmarkLookup(b *testing.B) {
 		if _, err := LookupAttention(Prefill, h100, "bf16", "bf16", standard); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// A table that was cut off in its last line is refused, for the rest of a time is a time.
+func TestCutOff(t *testing.T) {
+	const text = gemmHeading + "\nfloat16,128,128,128,0.012\n"
+	samples, err := Read(strings.NewReader(text), "t.csv")
+	require.NoError(t, err)
+	require.Equal(t, 12.0, samples[0].US)
+	for _, cut := range []string{text[:len(text)-1], text[:len(text)-2]} {
+		_, err = Read(strings.NewReader(cut), "t.csv")
+		require.EqualError(t, err, "t.csv:2: no newline ends the last line: is the file cut off?")
 	}
 }

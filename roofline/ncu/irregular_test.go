@@ -114,6 +114,11 @@ func TestIrregularities(t *testing.T) {
 			k := only(t, text)
 			require.Equal(t, 3, k.Launches)
 			require.Equal(t, 2.0, k.TimeUS)
+			contexts := `"ID","Process ID","Context","Kernel Name","Metric Name","Metric Unit","Metric Value"` + "\n"
+			for _, launch := range []string{`"0","1","1"`, `"0","1","2"`} {
+				contexts += launch + `,"k","gpu__time_duration.sum","ns","2000"` + "\n" + launch + `,"k","dram__bytes.sum","byte","4096"` + "\n"
+			}
+			require.Equal(t, 2, only(t, contexts).Launches)
 		}},
 		{"a device by name", func(t *testing.T) {
 			wide := "\"ID\",\"Device\",\"Kernel Name\",\"device__attribute_display_name\",\"gpu__time_duration.sum\",\"dram__bytes.sum\"\n\"\",\"\",\"\",\"\",\"ns\",\"byte\"\n"
@@ -122,6 +127,7 @@ func TestIrregularities(t *testing.T) {
 			g, err := target.Lookup(r.Device)
 			require.NoError(t, err)
 			require.Equal(t, "a100-sxm4-80", g.ID)
+			require.Equal(t, "NVIDIA H200", read(t, wide+"\"0\",\"NVIDIA H200\",\"k\",\"\",\"2000\",\"4096\"\n").Device)
 			require.Empty(t, read(t, wide+"\"0\",\"0\",\"k\",\"n/a\",\"2000\",\"4096\"\n").Device)
 		}},
 		{"passes in files of their own", func(t *testing.T) {
@@ -138,6 +144,11 @@ func TestIrregularities(t *testing.T) {
 			require.Len(t, r.Kernels, 1)
 			require.Equal(t, 1, r.Kernels[0].Launches)
 			require.Equal(t, 4096.0, r.Kernels[0].Work.HBMBytes.Value)
+			// Or joined by hand: the header is there again, IDs and process repeat.
+			k := only(t, head+row("k", "gpu__time_duration.sum", "ns", "2000")+head+row("k", "dram__bytes.sum", "byte", "4096"))
+			require.Equal(t, 1, k.Launches)
+			require.Equal(t, 4096.0, k.Work.HBMBytes.Value)
+			require.Equal(t, 2, only(t, head+plainRows+head+plainRows).Launches, "the same again is another launch")
 			_, err = Read(strings.NewReader(head+plainRows+row("k(int)", "dram__bytes.sum", "byte", "4100")), "f.csv")
 			require.ErrorContains(t, err, "f.csv:4: metric dram__bytes.sum of kernel k is there twice for one launch")
 		}},
@@ -201,7 +212,10 @@ func TestNamesByChip(t *testing.T) {
 		"sm__ops_path_tensor_src_fp8.sum": target.F8Acc32, "sm__ops_path_tensor_src_fp8_dst_fp16.sum": target.F8Acc16, "sm__ops_path_tensor_src_fp4_dst_fp32.sum": target.F4,
 		"sm__ops_path_tensor_src_fp16_dst_fp16.sum": target.F16Acc16,
 	} {
-		ops := only(t, head+time+row("k", metric, "", "1000")).Work.Operations
-		require.Equal(t, []roofline.Operations{{Math: want, Count: roofline.Counted(1000)}}, ops, metric)
+		// What counts a part of it beside it is not counted again.
+		for _, rows := range []string{"", row("k", strings.TrimSuffix(metric, ".sum")+"_sparsity_off.sum", "", "900")} {
+			ops := only(t, head+time+row("k", metric, "", "1000")+rows).Work.Operations
+			require.Equal(t, []roofline.Operations{{Math: want, Count: roofline.Counted(1000)}}, ops, metric)
+		}
 	}
 }

@@ -2,7 +2,7 @@ package ncu
 
 import (
 	"fmt"
-	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -25,17 +25,21 @@ func (r *Report) collect(all []*launch) error {
 				unused[m] = true
 			}
 		}
-		if v, ok := l.metrics["device__attribute_display_name"]; ok && r.Device == "" {
-			r.Device = v.text
+		if r.Device == "" {
+			r.Device = l.gpu()
 		}
 	}
 	r.Unused = sorted(unused)
+	var full []string
 	for _, group := range byKernel(joined) {
 		k, err := kernelOf(group)
 		if err != nil {
 			return err
 		}
-		r.Kernels = append(r.Kernels, *k)
+		r.Kernels, full = append(r.Kernels, *k), append(full, group[0].kernel)
+	}
+	for i, name := range distinct(full) {
+		r.Kernels[i].Name = name
 	}
 	if len(r.Kernels) == 0 {
 		return fmt.Errorf("no kernels: %d rows are of graphs or ranges", r.Skipped)
@@ -43,19 +47,33 @@ func (r *Report) collect(all []*launch) error {
 	return nil
 }
 
-// number counts the launches of a kernel in each process of each file. IDs do
+// gpu is the GPU's name, if the launch tells: a raw page has an attribute, the GUI a
+// column, and the column Device holds a name or a number.
+func (l *launch) gpu() string {
+	for _, column := range []string{"device__attribute_display_name", "Device Name"} {
+		if v, ok := l.metrics[column]; ok {
+			return v.text
+		}
+	}
+	if strings.Trim(l.device, "0123456789") == "" || absent(l.device) {
+		return ""
+	}
+	return l.device
+}
+
+// number counts the launches of a kernel in each process of each table. IDs do
 // not do: they count all kernels, and start anew in every process.
 func number(all []*launch) {
 	next := map[string]int{}
 	for _, l := range all {
-		key := strings.Join([]string{l.first.file, l.process, l.device, l.kernel}, "\x00")
+		key := fmt.Sprint(l.first.file, "\x00", l.table, "\x00", l.process, "\x00", l.device, "\x00", l.kernel)
 		l.ordinal = next[key]
 		next[key]++
 	}
 }
 
 // join puts the metrics of different passes of the same launch together: those
-// with the same kernel and ordinal, from another file or process, that measured
+// with the same kernel and ordinal, from another table or process, that measured
 // other things.
 func join(all []*launch) ([]*launch, error) {
 	var out []*launch
@@ -79,7 +97,7 @@ func join(all []*launch) ([]*launch, error) {
 // that the other did not, and what both have is not what a repeated measurement
 // repeats, or agrees.
 func passes(a, b *launch) bool {
-	if a.first.file == b.first.file && a.process == b.process {
+	if a.first.file == b.first.file && a.table == b.table && a.process == b.process {
 		return false
 	}
 	news, shared := 0, 0
@@ -169,6 +187,9 @@ func byKernel(all []*launch) [][]*launch {
 	return out
 }
 
+// mostCounted is more than a counter holds: one that reads as much ran over.
+const mostCounted = 1 << 63
+
 // number returns a metric's value in base units.
 func (l *launch) number(metric string, dim dimension) (float64, bool, error) {
 	v, ok := l.metrics[metric]
@@ -182,8 +203,8 @@ func (l *launch) number(metric string, dim dimension) (float64, bool, error) {
 	if err == nil {
 		n, err = convert(n, v.unit, dim)
 	}
-	if err == nil && (n < 0 || math.IsInf(n, 0) || math.IsNaN(n)) {
-		err = fmt.Errorf("%g: want a finite number from 0", n)
+	if err == nil && !(n >= 0 && n < mostCounted) {
+		err = fmt.Errorf("%s %s: want a number from 0 to what a counter of 64 bits holds", v.text, v.unit)
 	}
 	if err != nil {
 		if !fits(metric, v) && !strings.Contains(metric, "__") {
@@ -324,7 +345,7 @@ func operations(group []*launch) ([]roofline.Operations, error) {
 		if m == hmmaCounter && group[0].isVolta() {
 			math, each, ok = "fp16_acc32", hmmaFLOPs, true
 		}
-		if !ok {
+		if !ok || group[0].hasTotal(m) {
 			continue
 		}
 		v, err := mean(group, m, func(l *launch) (float64, bool, error) { return l.number(m, plain) })
@@ -334,6 +355,24 @@ func operations(group []*launch) ([]roofline.Operations, error) {
 		add(roofline.Operations{Math: math, Count: roofline.Counted(v * each)})
 	}
 	return out, nil
+}
+
+// variant matches the end of a counter that counts a part of another.
+var variant = regexp.MustCompile(`(_sparsity_(on|off)|_dst_fp(16|32)(_sparsity_(on|off))?)\.sum$`)
+
+// hasTotal says whether the launch has a counter of which this one's is a part.
+func (l *launch) hasTotal(metric string) bool {
+	for part := metric; variant.MatchString(part); {
+		i := strings.LastIndex(part, "_sparsity_")
+		if i < 0 {
+			i = strings.LastIndex(part, "_dst_")
+		}
+		part = part[:i] + ".sum"
+		if v, ok := l.metrics[part]; ok && isNumeric(v.text) {
+			return true
+		}
+	}
+	return false
 }
 
 func has(ops []roofline.Operations, m any) bool {

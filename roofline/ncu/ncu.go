@@ -25,6 +25,7 @@ type Report struct {
 	Device  string            // the GPU's name, if the files tell
 	Unused  []string          // metrics that nothing here needs, sorted
 	Skipped int               // rows of graphs and ranges, which have no kernel
+	Notes   []string          // what a reader must know, a sentence each
 }
 
 // Error is what is wrong with a file. It never holds the file's preamble.
@@ -56,6 +57,7 @@ func (v *value) errorf(format string, args ...any) error {
 type launch struct {
 	process, device, id, kernel string
 	first                       value // for errors
+	table                       int   // line of its table's header
 	metrics                     map[string]value
 	ordinal                     int // of the kernel's launches in its process
 	notation                    notation
@@ -99,6 +101,14 @@ const maxLine = 1 << 22
 func (r *Report) read(in io.Reader, file string) ([]*launch, error) {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 1<<16), maxLine)
+	ended := true // the last line, by a newline
+	lines.Split(func(data []byte, atEOF bool) (int, []byte, error) {
+		n, line, err := bufio.ScanLines(data, atEOF)
+		if n > 0 {
+			ended = data[n-1] == '\n'
+		}
+		return n, line, err
+	})
 	var t *table
 	var out []*launch
 	n := 0
@@ -121,6 +131,11 @@ func (r *Report) read(in io.Reader, file string) ([]*launch, error) {
 		}
 		if err := t.row(r, n, fields); err != nil {
 			return nil, err
+		}
+		if !ended {
+			if err := t.cutOff(r, n, line); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if err := lines.Err(); err != nil {
@@ -151,6 +166,7 @@ func split(line []byte) []string {
 // table is a header and what follows it.
 type table struct {
 	file    string
+	line    int // of the header
 	columns []string
 	quoted  bool
 	wide    bool
@@ -168,7 +184,7 @@ func newTable(file string, line int, fields []string, quoted bool) *table {
 	if !slices.Contains(fields, "ID") || !slices.Contains(fields, "Kernel Name") && !slices.Contains(fields, "Function Name") {
 		return nil
 	}
-	t := &table{file: file, quoted: quoted, byKey: map[string]*launch{}, wide: !slices.Contains(fields, "Metric Name")}
+	t := &table{file: file, line: line, quoted: quoted, byKey: map[string]*launch{}, wide: !slices.Contains(fields, "Metric Name")}
 	t.units = make([]string, len(fields))
 	for i, f := range fields {
 		if m := unitInHeader.FindStringSubmatch(f); m != nil && t.wide {
@@ -179,7 +195,6 @@ func newTable(file string, line int, fields []string, quoted bool) *table {
 		}
 		t.columns = append(t.columns, f)
 	}
-	_ = line
 	return t
 }
 
@@ -190,6 +205,18 @@ func (t *table) foreign(line []byte) bool {
 		return true
 	}
 	return t.quoted && line[0] != '"'
+}
+
+// cutOff refuses a last row without a newline that ends within quotes, and notes one of
+// which nobody can tell. Inner quotes are doubled, or lack that in pairs.
+func (t *table) cutOff(r *Report, n int, line []byte) error {
+	switch {
+	case bytes.Count(line, []byte(`"`))%2 != 0:
+		return &Error{t.file, n, errors.New("the last line ends within quotes: is the file cut off?")}
+	case !bytes.HasSuffix(line, []byte(`"`)):
+		r.Notes = append(r.Notes, fmt.Sprintf("%s:%d: no newline ends the last line: if the file is cut off, its last value is wrong", t.file, n))
+	}
+	return nil
 }
 
 func (t *table) cell(fields []string, column string) string {
@@ -236,7 +263,7 @@ func (t *table) row(r *Report, line int, fields []string) error {
 func (t *table) launch(line int, fields []string, kernel string) *launch {
 	l := &launch{
 		process: t.cell(fields, "Process ID"), device: t.cell(fields, "Device"), id: t.cell(fields, "ID"), kernel: kernel,
-		first: value{file: t.file, line: line}, metrics: map[string]value{},
+		first: value{file: t.file, line: line}, table: t.line, metrics: map[string]value{},
 	}
 	key := strings.Join([]string{l.process, l.device, t.cell(fields, "Context"), l.id, kernel}, "\x00")
 	if known, ok := t.byKey[key]; ok {
@@ -295,7 +322,7 @@ var identity = map[string]bool{
 	"ID": true, "Process ID": true, "Process Name": true, "Host Name": true, "Kernel Name": true, "Kernel Time": true,
 	"Context": true, "Stream": true, "Block Size": true, "Grid Size": true, "Device": true, "CC": true, "thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg": true,
 	"Id:Domain:Start/Stop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg": true, "API Call ID": true, "Section Name": true,
-	"Demangled Name": true, "Mangled Name": true, "Estimated Speedup": true, "Issues Detected": true, "Rule Name": true,
+	"Demangled Name": true, "Device Name": true, "Mangled Name": true, "Estimated Speedup": true, "Issues Detected": true, "Rule Name": true,
 }
 
 func sorted[V any](m map[string]V) []string {
@@ -305,30 +332,4 @@ func sorted[V any](m map[string]V) []string {
 	}
 	sort.Strings(keys)
 	return keys
-}
-
-// unnamed takes away what stands for a namespace without a name.
-var unnamed = strings.NewReplacer("(anonymous namespace)::", "", "<unnamed>::", "", "{anonymous}::", "")
-
-// short is a kernel's name without its namespaces, template arguments and parameters.
-func short(name string) string {
-	s := unnamed.Replace(name)
-	if i := strings.IndexAny(s, "<("); i > 0 {
-		s = s[:i]
-	}
-	s = strings.TrimSpace(s)
-	if i := strings.LastIndex(s, "::"); i >= 0 && i+2 < len(s) {
-		s = s[i+2:]
-	}
-	if i := strings.LastIndexByte(s, ' '); i >= 0 { // the result's type
-		s = s[i+1:]
-	}
-	const most = 80
-	if len(s) > most {
-		s = s[:most]
-	}
-	if s == "" || strings.ContainsAny(s, ">)") {
-		return name
-	}
-	return s
 }

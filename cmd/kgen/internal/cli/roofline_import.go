@@ -29,6 +29,7 @@ type importReport struct {
 	Kernels []*verdictInfo `json:"kernels"`
 	Unused  []string       `json:"unused"`            // columns and metrics of the files that nothing here needs
 	Skipped int            `json:"skipped,omitempty"` // rows of graphs, ranges and failed configurations
+	Notes   []string       `json:"notes,omitempty"`   // what a reader must know
 	Drawing string         `json:"drawing,omitempty"`
 }
 
@@ -87,7 +88,7 @@ func (a *app) importFiles(ctx context.Context, f *importFlags, files []string) e
 	if err != nil {
 		return err
 	}
-	r := &importReport{GPU: now.gpu.ID, Unused: append([]string{}, now.unused...), Skipped: now.skipped}
+	r := &importReport{GPU: now.gpu.ID, Unused: append([]string{}, now.unused...), Skipped: now.skipped, Notes: now.notes}
 	for _, j := range now.kernels {
 		r.Kernels = append(r.Kernels, verdictOf(j))
 	}
@@ -144,6 +145,9 @@ func (a *app) printImport(r *importReport, set *imported) {
 	}
 	if len(r.Unused) > 0 {
 		fmt.Fprintf(a.out, "not used  %s\n", visible(strings.Join(r.Unused, " ")))
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(a.out, "note      %s\n", visible(n))
 	}
 	if r.Drawing != "" {
 		fmt.Fprintf(a.out, "drawing   %s\n", r.Drawing)

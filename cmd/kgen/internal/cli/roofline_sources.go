@@ -35,6 +35,7 @@ type imported struct {
 	kernels      []*roofline.Judged
 	unused       []string
 	skipped      int
+	notes        []string
 	alternatives bool // ways to do the same
 	run          bool // in the order in which they were tried
 
@@ -122,7 +123,7 @@ func (f *importFlags) read(ctx context.Context, files []string) (*imported, erro
 	var set *imported
 	switch {
 	case len(files) == 1 && len(text) > 0 && text[0] == '{':
-		set, err = f.readJSON(ctx, files[0], text)
+		set, err = f.readJSON(ctx, files[0], bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
 	case len(files) == 1 && measured.IsTable(data):
 		set, err = readTable(files[0], data)
 	case len(files) == 1 && !bytes.Contains(data, []byte("Kernel Name")) && !bytes.Contains(data, []byte("Function Name")) && len(text) > 0:
@@ -164,7 +165,7 @@ func readProfile(files []string) (*imported, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &imported{title: baseNames(files), found: r.Kernels, named: r.Device, unused: r.Unused, skipped: r.Skipped}, nil
+	return &imported{title: baseNames(files), found: r.Kernels, named: r.Device, unused: r.Unused, skipped: r.Skipped, notes: r.Notes}, nil
 }
 
 func baseNames(files []string) string {
@@ -231,7 +232,7 @@ func (f *importFlags) readJSON(ctx context.Context, file string, text []byte) (*
 	case err == nil && has("kernel") && has("provenance"):
 		k, err := counts.Parse(text)
 		if err != nil {
-			return nil, fmt.Errorf("%s:%w", file, jsontext.Locate(text, err))
+			return nil, fmt.Errorf("%s:%w", file, err)
 		}
 		var r struct{ Device string }
 		if err := json.Unmarshal(text, &r); err != nil {

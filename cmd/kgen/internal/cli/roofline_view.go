@@ -109,7 +109,11 @@ func (a *app) printVerdict(j *roofline.Judged) {
 	if j.Verdict == nil {
 		fmt.Fprintf(a.out, "%s: at least %.4g us, bound by %s\n", name, j.LeastUS(), j.Binding.Unit)
 	} else {
-		fmt.Fprintf(a.out, "%s: %.4g us (%s), %.1f %% of attainable, bound by %s\n", name, k.TimeUS, k.From, 100*j.Verdict.Score, j.Binding.Unit)
+		share := fmt.Sprintf("%.1f", 100*j.Verdict.Score)
+		if j.Verdict.Score < 0.01 || j.Verdict.Score > 1e3 {
+			share = fmt.Sprintf("%.2g", 100*j.Verdict.Score)
+		}
+		fmt.Fprintf(a.out, "%s: %.4g us (%s), %s %% of attainable, bound by %s\n", name, k.TimeUS, k.From, share, j.Binding.Unit)
 	}
 	var floors []string
 	for _, f := range j.Floors {
