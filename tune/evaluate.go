@@ -3,34 +3,23 @@ package tune
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
-	"github.com/kgen-dev/kgen/bench"
-	"github.com/kgen-dev/kgen/codegen"
-	"github.com/kgen-dev/kgen/codegen/cubin"
-	"github.com/kgen-dev/kgen/codegen/nvrtc"
 	"github.com/kgen-dev/kgen/kernels/space"
 	"github.com/kgen-dev/kgen/roofline"
-	"github.com/kgen-dev/kgen/tune/model"
 	"github.com/kgen-dev/kgen/tune/store"
+	"github.com/kgen-dev/kgen/tune/trial"
 )
-
-// compileDeadline bounds the compilation of one configuration.
-const compileDeadline = 2 * time.Minute
-
-// MostSpill is how many bytes a thread may spill and reload before a configuration is
-// dropped: a few registers kept aside cost little, a tile that does not fit costs more
-// than any model of ours knows.
-const MostSpill = 512
 
 // finding is a configuration with its time.
 type finding struct {
 	config space.Config
 	index  int // in the order of enumeration
 	eval   store.Evaluation
+	same   string // digest of its code and launch; "" if it was not compiled in this run
+
+	low, high float64 // hold the true median with 95 %, of a measured time; else 0
 
 	fault   string        // why it is not verified, once it was checked
 	outcome store.Outcome // of a check that found it wrong; else empty
@@ -74,9 +63,12 @@ func (s *session) evaluate(ctx context.Context, ranked []candidate) ([]finding, 
 			return nil, err
 		}
 		for i, f := range got {
+			us := 0.0
 			if f != nil {
 				found = append(found, *f)
+				us = f.eval.TimeUS
 			}
+			s.tried = append(s.tried, us)
 			if counts[i] {
 				enough++
 			}
@@ -93,26 +85,22 @@ func (s *session) evaluate(ctx context.Context, ranked []candidate) ([]finding, 
 // counts tells whether it is one of the configurations asked for: one that has a cubin,
 // or without a compiler a time.
 func (s *session) one(ctx context.Context, c *candidate) (f *finding, counts bool, err error) {
-	e, wrong, err := s.known(ctx, c)
+	e, wrong, same, err := s.known(ctx, c)
 	if err != nil {
 		return nil, false, err
 	}
+	for phase, seconds := range e.Seconds {
+		s.addSeconds(phase, seconds)
+	}
 	if e.Outcome.Timed() {
-		f = &finding{config: c.config, index: c.index, eval: e, fault: wrong.Error, outcome: wrong.Outcome}
+		f = &finding{config: c.config, index: c.index, eval: e, same: same, fault: wrong.Error, outcome: wrong.Outcome}
 	} else {
-		s.fail(e.Outcome)
-		s.Log.Debug("dropped", "config", e.Config, "outcome", e.Outcome, "error", e.Error)
+		s.fail(c.config, e.Outcome, e.Error)
+		s.Log.Debug("failed", "config", e.Config, "outcome", e.Outcome, "error", e.Error)
 	}
 	s.step(func(p *Progress) {
 		if e.Cubin != "" {
 			p.Compiled++
-			switch {
-			case f != nil:
-			case e.SpillBytes > MostSpill:
-				s.result.Dropped.Spilled++
-			default:
-				s.result.Dropped.Unfit++
-			}
 		}
 		if f != nil && f.outcome == "" && (s.leader == nil || outrank(&e, s.leader) < 0) {
 			best := s.best(f)
@@ -125,35 +113,49 @@ func (s *session) one(ctx context.Context, c *candidate) (f *finding, counts boo
 // known looks a candidate up in the store, and evaluates and records it if it is not
 // there. One that a check found wrong before comes with its time, which the store does
 // not keep then, and beside it the store's evaluation that says what is wrong.
-func (s *session) known(ctx context.Context, c *candidate) (e, wrong store.Evaluation, err error) {
-	if c.source != "" { // no need to lower it
-		old, found, err := s.Store.Lookup(s.run.Key(c.source, c.config.String()))
-		if err != nil || found && s.reusable(&old) {
-			return old, wrong, err
+func (s *session) known(ctx context.Context, c *candidate) (e, wrong store.Evaluation, same string, err error) {
+	if c.source == "" {
+		if _, src, err := s.print(c.config); err == nil {
+			c.source = src.hash
+		} else {
+			return e, wrong, "", err
 		}
 	}
-	p, src, err := s.print(c.config)
-	if err != nil {
-		return e, wrong, err
-	}
-	c.source = src.hash
-	key := s.run.Key(src.hash, c.config.String())
+	key := s.run.Key(c.source, c.config.String())
 	old, found, err := s.Store.Lookup(key)
+	if err != nil || found && s.reusable(&old) {
+		return old, wrong, "", err
+	}
+	b, err := s.Trials.Compile(ctx, pointOf(c.config))
 	if err != nil {
-		return e, wrong, err
+		return e, wrong, "", err
 	}
-	if found && s.reusable(&old) {
-		return old, wrong, nil
-	}
-	e, err = s.fresh(ctx, c.config, p, src)
-	if err != nil {
-		return e, wrong, err
-	}
-	e.Key, e.Run = key, s.run.ID
+	c.source = b.Program
+	e = evaluationOf(&b)
+	e.Key, e.Run, e.Program, e.Config = s.run.Key(c.source, c.config.String()), s.run.ID, c.source, c.config.String()
 	if found && e.Outcome.Timed() && !old.Outcome.Timed() {
-		return e, old, nil
+		return e, old, b.Same, nil
 	}
-	return e, wrong, s.Store.Record(e)
+	return e, wrong, b.Same, s.Store.Record(e)
+}
+
+// evaluationOf is what compiling a configuration says of it.
+func evaluationOf(b *trial.Built) store.Evaluation {
+	e := store.Evaluation{
+		Outcome: b.Outcome, Error: b.Error, Registers: b.Registers, SharedBytes: b.SharedBytes, SpillBytes: b.SpillBytes, CTAsPerSM: b.CTAsPerSM,
+		Cubin: b.Cubin, Instructions: b.Instructions, Seconds: map[string]float64{"compile": b.Seconds},
+	}
+	if p := b.Predicted; p != nil {
+		e.Outcome, e.TimeUS, e.Provenance, e.Limits, e.Terms = p.Outcome, p.TimeUS, p.Provenance, p.Limits, p.Terms
+	}
+	return e
+}
+
+// addSeconds counts what a phase took, of all processes together.
+func (s *session) addSeconds(phase string, seconds float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seconds[phase] += seconds
 }
 
 // reusable tells whether a stored evaluation says all that a run needs.
@@ -187,123 +189,6 @@ func (s *session) believable(e *store.Evaluation) bool {
 	return ok
 }
 
-// print lowers a configuration that could be lowered before, and prints its source.
-func (s *session) print(c space.Config) (*program, source, error) {
-	p, err := s.lower(c)
-	if err != nil {
-		return nil, source{}, err
-	}
-	src, err := s.builder.source(p.compiled)
-	if err != nil {
-		return nil, source{}, fmt.Errorf("configuration %q: %w", c, err)
-	}
-	return p, src, nil
-}
-
-// fresh evaluates a configuration. The error is that of a run that cannot go on.
-func (s *session) fresh(ctx context.Context, c space.Config, p *program, src source) (store.Evaluation, error) {
-	e := store.Evaluation{Program: src.hash, Config: c.String()}
-	b, err := s.build(ctx, p, src)
-	switch {
-	case ctx.Err() != nil:
-		return e, context.Cause(ctx)
-	case errors.Is(err, context.DeadlineExceeded):
-		return dropped(e, store.Timeout, fmt.Errorf("not compiled within %s", compileDeadline)), nil
-	case refused(err):
-		return dropped(e, store.Compile, Locate(err, p.compiled)), nil
-	case err != nil:
-		return e, fmt.Errorf("configuration %q: %w", c, err)
-	}
-	if why := nvrtc.Serialised(b.Log); why != "" {
-		return dropped(e, store.Compile, errors.New(why)), nil
-	}
-	kernels, err := s.resources(&e, p, b)
-	if err != nil {
-		return e, fmt.Errorf("configuration %q: %w", c, err)
-	}
-	prediction, err := model.Predict(s.GPU, p.compiled, p.plan, s.inputs, taken(kernels))
-	if errors.Is(err, codegen.ErrResources) {
-		return dropped(e, store.Resources, err), nil
-	}
-	if err != nil {
-		return e, fmt.Errorf("configuration %q: %w", c, err)
-	}
-	s.describe(&e, prediction, kernels)
-	if e.SpillBytes > MostSpill {
-		return dropped(e, store.Resources, fmt.Errorf("%d bytes of spills a thread: want at most %d", e.SpillBytes, MostSpill)), nil
-	}
-	a, err := roofline.Assess(s.roofs, usefulWork(s.Problem, s.GPU, prediction.Work))
-	if err != nil {
-		return e, fmt.Errorf("configuration %q: %w", c, err)
-	}
-	e.Outcome, e.TimeUS, e.Provenance, e.Limits = store.Predicted, prediction.US, bench.Predicted, a.Limits()
-	e.Terms = prediction.Parts()
-	return e, nil
-}
-
-func dropped(e store.Evaluation, o store.Outcome, err error) store.Evaluation {
-	e.Outcome, e.Error = o, err.Error()
-	return e
-}
-
-// build compiles within the deadline.
-func (s *session) build(ctx context.Context, p *program, src source) (*built, error) {
-	ctx, cancel := context.WithTimeout(ctx, compileDeadline)
-	defer cancel()
-	return s.builder.build(ctx, src, p.compiled.Module.Arch)
-}
-
-// resources reads what the compiler gave each kernel; nil where there is none.
-func (s *session) resources(e *store.Evaluation, p *program, b *built) (map[string]cubin.Kernel, error) {
-	if len(b.Cubin) == 0 {
-		return nil, nil
-	}
-	e.Cubin = digest(b.Cubin)
-	kernels, err := b.resources()
-	if err != nil {
-		return nil, err
-	}
-	for _, k := range p.compiled.Kernels {
-		if _, ok := kernels[k.Name]; !ok {
-			return nil, fmt.Errorf("the cubin has no kernel %s", k.Name)
-		}
-	}
-	return kernels, nil
-}
-
-// taken is what the model asks of compiled kernels.
-func taken(kernels map[string]cubin.Kernel) map[string]model.Resources {
-	out := map[string]model.Resources{}
-	for name, k := range kernels {
-		out[name] = model.Resources{Registers: k.Registers, Shared: k.SharedBytes, Spill: k.SpillStoreBytes + k.SpillLoadBytes}
-	}
-	return out
-}
-
-// describe notes the resources of the program's longest step.
-func (s *session) describe(e *store.Evaluation, p *model.Prediction, kernels map[string]cubin.Kernel) {
-	var longest model.Step
-	for _, step := range p.Steps {
-		if step.US > longest.US {
-			longest = step
-		}
-		if step.Unknown > 0 {
-			s.Log.Debug("decided by data", "config", e.Config, "kernel", step.Kernel, "decisions", step.Unknown)
-		}
-	}
-	if !longest.Estimated {
-		e.Registers = longest.Registers
-	}
-	k := kernels[longest.Kernel]
-	e.SharedBytes, e.CTAsPerSM, e.SpillBytes = longest.Shared, longest.Occupancy.CTAs, k.SpillStoreBytes+k.SpillLoadBytes
-	for _, u := range k.Units {
-		if e.Instructions == nil {
-			e.Instructions = map[string]int{}
-		}
-		e.Instructions[u.Op] = u.Count
-	}
-}
-
 // best describes a finding as the result shows it.
 func (s *session) best(f *finding) Best {
 	e := &f.eval
@@ -311,6 +196,9 @@ func (s *session) best(f *finding) Best {
 		Config: f.config, TimeUS: e.TimeUS, TFLOPS: s.Problem.Work().FLOPs / e.TimeUS / 1e6,
 		Registers: e.Registers, SharedBytes: e.SharedBytes, SpillBytes: e.SpillBytes, CTAsPerSM: e.CTAsPerSM,
 		Instructions: e.Instructions, Verified: e.Verified, Provenance: e.Provenance, Estimated: e.Registers == 0, Fault: f.fault, Limits: Limits{}, Terms: e.Terms,
+	}
+	if f.high > 0 {
+		b.LowUS, b.HighUS = &f.low, &f.high
 	}
 	for _, u := range roofline.Units() {
 		us, ok := e.Limits[string(u)]

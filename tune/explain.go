@@ -19,17 +19,14 @@ func Explain(ctx context.Context, o Options, c space.Config) (*Best, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, src, err := s.print(c)
+	b, err := s.Trials.Compile(ctx, pointOf(c))
 	if err != nil {
 		return nil, err
 	}
-	e, err := s.fresh(ctx, c, p, src)
-	if err != nil {
-		return nil, err
-	}
+	e := evaluationOf(&b)
 	if !e.Outcome.Timed() {
 		return nil, fmt.Errorf("configuration %q: %w: %s: %s", c, ErrDropped, e.Outcome, e.Error)
 	}
-	b := s.best(&finding{config: c, eval: e})
-	return &b, nil
+	best := s.best(&finding{config: c, eval: e})
+	return &best, nil
 }

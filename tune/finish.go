@@ -9,6 +9,7 @@ import (
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/atomicfile"
+	"github.com/kgen-dev/kgen/kernels/space"
 	"github.com/kgen-dev/kgen/roofline"
 	"github.com/kgen-dev/kgen/roofline/measured"
 	"github.com/kgen-dev/kgen/roofline/plot"
@@ -22,12 +23,11 @@ func (s *session) finish(ctx context.Context, found, top []finding) (*Result, er
 	for i := range top {
 		r.Best = append(r.Best, s.best(&top[i]))
 	}
-	r.Importance = importance(found)
+	times := predicted(found)
+	r.Importance, r.Samples = explore.Importances(times), len(times)
 	r.Compiled = s.progress.Compiled
-	r.Failures = s.failures()
-	for _, f := range r.Failures {
-		r.Failed += f.Count
-	}
+	r.Failed, r.Failures, r.Causes = len(s.failed), explore.CountFailures(s.failed), explore.Causes(s.failed)
+	r.Seconds = s.seconds
 	lib, err := LibraryTime(s.Problem, s.GPU)
 	if err != nil {
 		return nil, err
@@ -52,16 +52,16 @@ func (s *session) finish(ctx context.Context, found, top []finding) (*Result, er
 	return r, s.artifacts(ctx, right, top)
 }
 
-// importance is that of each parameter among the configurations with a time. Measured
-// and predicted times are not compared.
-func importance(found []finding) []explore.Importance {
+// predicted are the configurations with a predicted time. Measured and predicted times are
+// not compared.
+func predicted(found []finding) []explore.Timed {
 	var times []explore.Timed
 	for i := range found {
 		if e := &found[i].eval; e.Outcome.Timed() && e.Provenance == bench.Predicted {
 			times = append(times, explore.Timed{Config: found[i].config, US: e.TimeUS})
 		}
 	}
-	return explore.Importances(times)
+	return times
 }
 
 // chosen is the configuration whose files are written: the fastest that was verified,
@@ -109,6 +109,10 @@ func (s *session) artifacts(ctx context.Context, found, top []finding) error {
 	if err != nil {
 		return err
 	}
+	progress, err := s.plotProgress(best)
+	if err != nil {
+		return err
+	}
 	dir, err := filepath.Abs(s.Dir)
 	if err != nil {
 		return err
@@ -120,15 +124,16 @@ func (s *session) artifacts(ctx context.Context, found, top []finding) error {
 	var files []atomicfile.File
 	for _, f := range []struct {
 		path *string
-		ext  string
+		end  string
 		data []byte
 	}{
-		{&a.CUDA, "cu", []byte(cuda)}, {&a.PTX, "ptx", b.PTX}, {&a.Cubin, "cubin", b.Cubin}, {&a.Roofline, "svg", svg},
+		{&a.CUDA, ".cu", []byte(cuda)}, {&a.PTX, ".ptx", b.PTX}, {&a.Cubin, ".cubin", b.Cubin}, {&a.Roofline, ".svg", svg},
+		{&a.Progress, "-progress.svg", progress},
 	} {
 		if len(f.data) == 0 {
 			continue
 		}
-		path := filepath.Join(dir, fmt.Sprintf("%s-%s.%s", s.Family.Name, s.GPU.ID, f.ext))
+		path := filepath.Join(dir, s.Family.Name+"-"+s.GPU.ID+f.end)
 		files = append(files, atomicfile.Bytes(path, f.data))
 		*f.path = path
 	}
@@ -167,6 +172,20 @@ func (s *session) plot(found []finding, best int) ([]byte, error) {
 		}
 	}
 	scene, err := figure.Scene()
+	if err != nil {
+		return nil, err
+	}
+	return scene.SVG()
+}
+
+// plotProgress draws the predicted times in the order in which they were tried.
+func (s *session) plotProgress(best space.Config) ([]byte, error) {
+	p := plot.Progress{
+		Title:    fmt.Sprintf("%s %s on %s", s.Family.Name, s.result.Problem, s.GPU.Name),
+		Subtitle: fmt.Sprintf("%d configurations tried, the best: %s", len(s.tried), best),
+		US:       s.tried, From: bench.Predicted,
+	}
+	scene, err := p.Scene()
 	if err != nil {
 		return nil, err
 	}

@@ -21,9 +21,15 @@ type keptCandidate struct {
 	Program string        `json:"program,omitempty"` // digest of its tile program
 }
 
+// keptRanking is what a run keeps of its first phase.
+type keptRanking struct {
+	Seconds    float64         `json:"seconds"` // that it took
+	Candidates []keptCandidate `json:"candidates"`
+}
+
 // keptKey is of everything that a ranking follows from; Build stands for the code.
 func (s *session) keptKey() cache.Key {
-	return cache.KeyOf("kgen ranking 1", s.Build, s.Family.Name, string(s.run.Problem), s.GPU.ID, s.builder.identity(), model.Version)
+	return cache.KeyOf("kgen ranking 2", s.Build, s.Family.Name, string(s.run.Problem), s.GPU.ID, s.builder.identity(), model.Version)
 }
 
 // restore fills in what was kept of the candidates; false if that is not all.
@@ -35,13 +41,14 @@ func (s *session) restore(all []candidate) bool {
 	if !ok {
 		return false
 	}
-	var kept []keptCandidate
+	var kept keptRanking
 	if json.Unmarshal(data, &kept) != nil {
 		return false
 	}
-	byConfig := make(map[string]*keptCandidate, len(kept))
-	for i := range kept {
-		byConfig[kept[i].Config] = &kept[i]
+	byConfig := make(map[string]*keptCandidate, len(kept.Candidates))
+	for i := range kept.Candidates {
+		c := &kept.Candidates[i]
+		byConfig[c.Config] = c
 	}
 	for i := range all {
 		k := byConfig[all[i].config.String()]
@@ -53,6 +60,7 @@ func (s *session) restore(all []candidate) bool {
 			all[i].err = keptError{k}
 		}
 	}
+	s.seconds["rank"] = kept.Seconds
 	return true
 }
 
@@ -61,11 +69,12 @@ func (s *session) keep(all []candidate) {
 	if s.Build == "" {
 		return
 	}
-	kept := make([]keptCandidate, len(all))
+	kept := keptRanking{s.seconds["rank"], make([]keptCandidate, len(all))}
 	for i, c := range all {
-		kept[i] = keptCandidate{Config: c.config.String(), US: c.us, Source: c.source, Program: c.program}
+		k := &kept.Candidates[i]
+		*k = keptCandidate{Config: c.config.String(), US: c.us, Source: c.source, Program: c.program}
 		if c.err != nil {
-			kept[i].Outcome, kept[i].Error = outcomeOf(c.err), c.err.Error()
+			k.Outcome, k.Error = outcomeOf(c.err), c.err.Error()
 		}
 	}
 	data, err := json.Marshal(kept)

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/kgen-dev/kgen/codegen"
 	"github.com/kgen-dev/kgen/kernels/space"
@@ -70,9 +71,11 @@ func (s *session) rank(ctx context.Context) ([]candidate, error) {
 	s.phase(Rank, len(all))
 	s.restored = s.restore(all)
 	if !s.restored {
+		start := time.Now()
 		if err := s.estimate(ctx, all); err != nil {
 			return nil, err
 		}
+		s.addSeconds("rank", time.Since(start).Seconds())
 	}
 	slices.SortStableFunc(all, func(a, b candidate) int {
 		if (a.err == nil) != (b.err == nil) {
@@ -119,7 +122,7 @@ func (s *session) recordFailed(c *candidate) error {
 			c.program = fmt.Sprintf("%x", prog.Hash())
 		}
 	}
-	s.fail(outcome)
+	s.fail(c.config, outcome, c.err.Error())
 	return s.recordOnce(store.Evaluation{
 		Key: s.run.Key(c.program, c.config.String()), Program: c.program, Config: c.config.String(),
 		Outcome: outcome, Error: c.err.Error(),

@@ -25,9 +25,18 @@ type Result struct {
 	// and of the artifacts.
 	Wrong []Wrong `json:"wrong,omitempty"`
 
-	// Importance is how much each parameter matters among the configurations with a time;
-	// null for fewer than eight.
+	// Failures counts those behind Failed by how they ended, and Causes says why, each
+	// cause once.
+	Failures map[store.Outcome]int `json:"failures"`
+	Causes   []explore.Cause       `json:"causes"`
+
+	// Importance is how much each parameter matters among the configurations with a
+	// predicted time, of which there are Samples; null for fewer than explore.FewestTimes.
 	Importance []explore.Importance `json:"importance"`
+	Samples    int                  `json:"importance_samples"`
+
+	// Seconds is what each phase took of all processes together, whenever it was done.
+	Seconds map[string]float64 `json:"seconds"`
 
 	// LibraryUS is what the fastest library in the measured tables takes for exactly
 	// this problem, in microseconds; null where the tables lack it.
@@ -37,8 +46,6 @@ type Result struct {
 	Artifacts Artifacts `json:"artifacts"`
 
 	Removed   space.Counts `json:"-"` // which constraint removed how many
-	Failures  []Failures   `json:"-"` // behind Failed
-	Dropped   Dropped      `json:"-"` // of Failed, those that are among Compiled
 	Toolchain string       `json:"-"` // what compiled, or why nothing did
 	Notes     []string     `json:"-"` // what a reader must know, a sentence each
 }
@@ -48,12 +55,6 @@ type Wrong struct {
 	Config  space.Config  `json:"config"`
 	Outcome store.Outcome `json:"outcome"`
 	Fault   string        `json:"fault"`
-}
-
-// Dropped counts configurations that were compiled and then not taken.
-type Dropped struct {
-	Spilled int // more than MostSpill
-	Unfit   int // no SM holds a block
 }
 
 // Space is the size of the search space.
@@ -66,6 +67,8 @@ type Space struct {
 type Best struct {
 	Config space.Config  `json:"config"`
 	TimeUS float64       `json:"time_us"`
+	LowUS  *float64      `json:"low_us,omitempty"` // 95 % interval of the median of a measured time
+	HighUS *float64      `json:"high_us,omitempty"`
 	TFLOPS float64       `json:"tflops"`
 	Score  float64       `json:"score"`  // least possible time of the problem, by formula / time
 	Limit  roofline.Unit `json:"limit"`  // the unit that binds this configuration: the largest of Limits
@@ -116,6 +119,7 @@ type Artifacts struct {
 	PTX      string `json:"ptx"`
 	Cubin    string `json:"cubin"`
 	Roofline string `json:"roofline"` // SVG
+	Progress string `json:"progress"` // SVG: the times in the order in which they were tried
 	Store    string `json:"store"`
 }
 
@@ -132,6 +136,7 @@ func (a Artifacts) MarshalJSON() ([]byte, error) {
 		PTX      *string `json:"ptx"`
 		Cubin    *string `json:"cubin"`
 		Roofline *string `json:"roofline"`
+		Progress *string `json:"progress"`
 		Store    *string `json:"store"`
-	}{path(a.CUDA), path(a.PTX), path(a.Cubin), path(a.Roofline), path(a.Store)})
+	}{path(a.CUDA), path(a.PTX), path(a.Cubin), path(a.Roofline), path(a.Progress), path(a.Store)})
 }

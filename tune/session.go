@@ -7,33 +7,30 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kgen-dev/kgen/codegen"
 	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/kernels/space"
 	"github.com/kgen-dev/kgen/roofline"
+	"github.com/kgen-dev/kgen/tune/explore"
 	"github.com/kgen-dev/kgen/tune/model"
 	"github.com/kgen-dev/kgen/tune/store"
 )
 
 // session is a run under way.
 type session struct {
-	Options
-	builder  *builder
-	space    *space.Bound
+	*Kernel
 	fallback space.Config // what is used untuned; none: empty
 	run      *store.Run
-	args     []codegen.Argument
-	inputs   model.Inputs
-	roofs    roofline.Roofs
 	leastUS  float64 // of the problem, by formula
 	result   Result
-	restored bool // the ranking is an earlier run's
+	restored bool      // the ranking is an earlier run's
+	tried    []float64 // predicted times in order, microseconds; 0 for what came to nothing
 
-	mu       sync.Mutex // of the progress
+	mu       sync.Mutex // of what follows
 	progress Progress
 	leader   *store.Evaluation // behind the best so far
 	started  time.Time         // of the phase
-	failed   map[store.Outcome]int
+	failed   []explore.Failure
+	seconds  map[string]float64 // by phase
 }
 
 func newSession(ctx context.Context, o Options) (*session, error) {
@@ -50,15 +47,17 @@ func newSession(ctx context.Context, o Options) (*session, error) {
 
 // prepare makes a session that records nothing yet, and the run under which it would.
 func prepare(ctx context.Context, o Options) (*session, *store.Run, error) {
-	o.fill()
-	s := &session{Options: o, failed: map[store.Outcome]int{}, roofs: roofline.DeviceRoofs(o.GPU), args: Arguments(o.Problem.Args()), inputs: family.Integers(o.Problem.Args())}
-	formula, err := roofline.Assess(s.roofs, FormulaWork(o.Problem.Work()))
+	formula, err := roofline.Assess(roofline.DeviceRoofs(o.GPU), FormulaWork(o.Problem.Work()))
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s on %s (%s): %w: %w", o.Family.Name, o.GPU.Name, o.GPU.ID, ErrNoRate, err)
 	}
-	s.leastUS = formula.LeastUS()
-	if s.space, err = o.Problem.Space(o.GPU); err != nil {
+	k, err := NewKernel(ctx, o, nil)
+	if err != nil {
 		return nil, nil, err
+	}
+	s := &session{Kernel: k, leastUS: formula.LeastUS(), seconds: map[string]float64{}}
+	if s.Trials == nil {
+		s.Trials = k
 	}
 	counts := s.space.Count()
 	settings := o.Problem.Settings()
@@ -71,9 +70,6 @@ func prepare(ctx context.Context, o Options) (*session, *store.Run, error) {
 	}
 	if c, err := o.Problem.Default(o.GPU); err == nil {
 		s.fallback = c
-	}
-	if s.builder, err = o.Toolchain.builderFor(ctx, o.GPU, o.Cache, o.Log); err != nil {
-		return nil, nil, err
 	}
 	s.result.Toolchain = s.builder.describe()
 	s.result.Notes = append(s.result.Notes, s.builder.notes...)
@@ -92,28 +88,6 @@ func prepare(ctx context.Context, o Options) (*session, *store.Run, error) {
 		Policy: "predicted", Kgen: o.Version, Compiler: s.builder.identity(), CostModel: model.Version,
 		Budget: o.Configs, Seed: o.Seed,
 	}, nil
-}
-
-// program is a configuration lowered, and planned for the problem's sizes.
-type program struct {
-	compiled *codegen.Compiled
-	plan     *codegen.Plan
-}
-
-func (s *session) lower(c space.Config) (*program, error) {
-	prog, err := s.Problem.Program(c)
-	if err != nil {
-		return nil, err
-	}
-	compiled, err := codegen.Compile(prog, s.GPU, codegen.Options{})
-	if err != nil {
-		return nil, err
-	}
-	plan, err := compiled.Plan(s.args)
-	if err != nil {
-		return nil, err
-	}
-	return &program{compiled, plan}, nil
 }
 
 // FormulaWork is the least that any kernel does for a problem, in one launch.
@@ -142,6 +116,17 @@ func (s *session) phase(p Phase, total int) {
 	s.report()
 }
 
+// at notes how much of the phase is done.
+func (s *session) at(done, total int) {
+	if done == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.progress.Done, s.progress.Total = done-1, total
+	s.advance()
+}
+
 // step counts one configuration of the phase, after f has changed the progress.
 func (s *session) step(f func(*Progress)) {
 	s.mu.Lock()
@@ -149,6 +134,11 @@ func (s *session) step(f func(*Progress)) {
 	if f != nil {
 		f(&s.progress)
 	}
+	s.advance()
+}
+
+// advance counts one of the phase; the lock is held.
+func (s *session) advance() {
 	s.progress.Done++
 	if left := s.progress.Total - s.progress.Done; left >= 0 {
 		s.progress.Left = time.Since(s.started) / time.Duration(s.progress.Done) * time.Duration(left)
@@ -156,11 +146,12 @@ func (s *session) step(f func(*Progress)) {
 	s.report()
 }
 
-func (s *session) fail(o store.Outcome) {
+// fail notes what became of a configuration.
+func (s *session) fail(c space.Config, o store.Outcome, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.failed[o]++
-	s.progress.Failures = s.counted()
+	s.failed = append(s.failed, explore.Failure{Config: c, Outcome: o, Error: why})
+	s.progress.Failed = len(s.failed)
 }
 
 // report calls the caller back; the lock is held.
@@ -168,21 +159,4 @@ func (s *session) report() {
 	if s.Progress != nil {
 		s.Progress(s.progress)
 	}
-}
-
-func (s *session) failures() []Failures {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.counted()
-}
-
-// counted lists the failures in a fixed order.
-func (s *session) counted() []Failures {
-	var out []Failures
-	for _, o := range []store.Outcome{store.Compile, store.Resources, store.Timeout, store.Runtime, store.Correctness, store.Constraints} {
-		if n := s.failed[o]; n > 0 {
-			out = append(out, Failures{o, n})
-		}
-	}
-	return out
 }

@@ -11,11 +11,12 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/cache"
 	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/kernels/family"
+	"github.com/kgen-dev/kgen/tune/explore"
 	"github.com/kgen-dev/kgen/tune/store"
+	"github.com/kgen-dev/kgen/tune/trial"
 )
 
 // Options say what to tune and with what.
@@ -27,8 +28,14 @@ type Options struct {
 	Toolchain Toolchain
 	Cache     *cache.Cache // of compiled kernels; nil: none
 	Store     *store.Store // where every evaluation goes
-	Device    bench.Device // that times the best; nil: their times are predicted
 	Dir       string       // folder of the artifacts; made if it is not there
+
+	// Trials compiles and checks configurations, given as a Kernel takes them; nil: this
+	// process does.
+	Trials trial.Bench
+	// Timer times the best on a device of that name; nil: their times are predicted.
+	Timer  trial.Bench
+	Driver string
 
 	Seed    uint64
 	Configs int           // most configurations to compile; 0: DefaultConfigs
@@ -69,17 +76,11 @@ const (
 // Progress is where a run stands.
 type Progress struct {
 	Phase       Phase
-	Done, Total int // configurations of the phase
-	Compiled    int // configurations with a cubin so far
-	Failures    []Failures
+	Done, Total int           // configurations of the phase
+	Compiled    int           // configurations with a cubin so far
+	Failed      int           // configurations that came to nothing so far
 	Best        *Best         // so far; nil before the first
 	Left        time.Duration // estimated for the phase; 0: not known yet
-}
-
-// Failures is how many configurations ended alike.
-type Failures struct {
-	Outcome store.Outcome
-	Count   int
 }
 
 // ErrNothing says that not one configuration could be predicted.
@@ -120,7 +121,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 // why says what became of the configurations.
 func (s *session) why(ranked []candidate) string {
 	text := s.result.Removed.String()
-	for _, f := range s.failures() {
+	for _, f := range explore.Causes(s.failed) {
 		text += fmt.Sprintf("; %s: %d", f.Outcome, f.Count)
 	}
 	for _, c := range ranked {

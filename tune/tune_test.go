@@ -30,19 +30,27 @@ import (
 )
 
 // TestMain lets the test binary be its own child: with childEnv it tunes until it is
-// killed.
+// killed, with faultyEnv it tries configurations.
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(childEnv); dir != "" {
-		if err := child(dir); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
+	var err error
+	switch dir := os.Getenv(childEnv); {
+	case os.Getenv(faultyEnv) != "":
+		err = serveFaulty(os.Getenv(faultyEnv))
+	case dir != "":
+		err = child(dir)
+	default:
+		os.Exit(m.Run())
 	}
-	os.Exit(m.Run())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }
 
-const childEnv = "KGEN_TUNE_TEST_CHILD"
+const (
+	childEnv  = "KGEN_TUNE_TEST_CHILD"
+	faultyEnv = "KGEN_TUNE_TEST_FAULTY" // the binary serves trials that go wrong
+)
 
 // options are for a small matrix product on an A100 without a compiler, in dir.
 func options(dir string) (Options, error) {
@@ -94,11 +102,11 @@ func run(t *testing.T, o Options) *Result {
 	return r
 }
 
-// withoutPaths is a result as JSON but for its files.
+// withoutPaths is a result as JSON but for its files and what it took.
 func withoutPaths(t *testing.T, r *Result) string {
 	t.Helper()
 	c := *r
-	c.Artifacts = Artifacts{}
+	c.Artifacts, c.Seconds = Artifacts{}, nil
 	b, err := json.Marshal(c)
 	require.NoError(t, err)
 	return string(b)
@@ -287,9 +295,9 @@ func TestResultAsJSON(t *testing.T) {
 	require.NoError(t, err)
 	var m map[string]any
 	require.NoError(t, json.Unmarshal(b, &m))
-	require.ElementsMatch(t, []string{"kernel", "gpu", "problem", "space", "compiled", "failed", "best", "importance", "library_us", "library", "artifacts"}, keys(m))
+	require.ElementsMatch(t, []string{"kernel", "gpu", "problem", "space", "compiled", "failed", "failures", "causes", "best", "importance", "importance_samples", "seconds", "library_us", "library", "next", "artifacts"}, keys(m))
 	require.ElementsMatch(t, []string{"total", "valid"}, keys(m["space"]))
-	require.ElementsMatch(t, []string{"cuda", "ptx", "cubin", "roofline", "store"}, keys(m["artifacts"]))
+	require.ElementsMatch(t, []string{"cuda", "ptx", "cubin", "roofline", "progress", "store"}, keys(m["artifacts"]))
 	best := m["best"].([]any)[0]
 	require.ElementsMatch(t, []string{"config", "time_us", "tflops", "score", "limit", "limits", "registers", "shared_bytes", "spill_bytes",
 		"ctas_per_sm", "instructions", "verified", "provenance", "estimated", "terms"}, keys(best))
@@ -522,7 +530,7 @@ func TestWrongKernelIsLeftOut(t *testing.T) {
 		}
 		require.Equal(t, len(r.Wrong), words.n)
 		require.Equal(t, len(r.Wrong), r.Failed)
-		require.Equal(t, []Failures{{store.Correctness, len(r.Wrong)}}, r.Failures)
+		require.Equal(t, map[store.Outcome]int{store.Correctness: len(r.Wrong)}, r.Failures)
 		svg, err := os.ReadFile(r.Artifacts.Roofline)
 		require.NoError(t, err)
 		for _, w := range r.Wrong {
@@ -569,7 +577,10 @@ func TestFailuresAreCountedAndRecorded(t *testing.T) {
 	o.Problem = failing{good, false}
 	r := run(t, o)
 	require.Positive(t, r.Failed)
-	require.Equal(t, store.Compile, r.Failures[0].Outcome)
+	require.Equal(t, map[store.Outcome]int{store.Compile: r.Failed}, r.Failures)
+	require.Len(t, r.Causes, 1)
+	require.Equal(t, r.Failed, r.Causes[0].Count)
+	require.Contains(t, r.Causes[0].Error, "no such program")
 	for _, b := range r.Best {
 		require.True(t, b.Verified)
 	}

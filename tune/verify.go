@@ -2,54 +2,29 @@ package tune
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"math/rand/v2"
+	"maps"
 	"time"
 
-	"github.com/kgen-dev/kgen/bench/vm"
-	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/tune/store"
+	"github.com/kgen-dev/kgen/tune/trial"
 )
-
-const (
-	// checkDeadline bounds the check of one configuration.
-	checkDeadline = 5 * time.Minute
-
-	// mostData bounds the bytes of the problem whose blocks are sampled, of which the
-	// virtual machine keeps a copy, and mostBlock the operations of a block. A larger
-	// problem is halved until it fits.
-	mostData  = 1 << 29
-	mostBlock = 1e9
-
-	// sampled is how many blocks of the full size are checked.
-	sampled = 2
-)
-
-// verifier checks programs on the virtual machine: all of an awkward small problem, and
-// a few blocks of the full size.
-type verifier struct {
-	*session
-	ready bool
-	err   error  // why nothing can be checked
-	small *stage // nil where no small problem runs the same program
-	full  *stage
-}
 
 // verify checks the best configurations, all but those the store knows as verified, and
 // notes and records what it finds. It returns as many as are reported: the next ones
-// stand in for those that are wrong, until as many are wrong as were to be reported.
+// stand in for those that fail, until as many fail as were to be reported. What compiles
+// to the same code as another is not checked again.
 func (s *session) verify(ctx context.Context, found []finding) ([]finding, error) {
 	s.phase(Verify, min(s.Top, len(found)))
-	v := &verifier{session: s}
 	var top []finding
+	known := map[string]trial.Ran{} // by code and launch
+	failed := 0
 	for i := range found {
 		f := &found[i]
-		if len(top) == s.Top || len(s.result.Wrong) == s.Top {
+		if len(top) == s.Top || failed == s.Top {
 			break
 		}
 		if !f.eval.Verified && f.fault == "" {
-			if err := v.one(ctx, f); err != nil {
+			if err := s.verifyOne(ctx, f, known); err != nil {
 				return nil, err
 			}
 		}
@@ -58,111 +33,51 @@ func (s *session) verify(ctx context.Context, found []finding) ([]finding, error
 			s.step(nil)
 			continue
 		}
-		s.Log.Error("a kernel is wrong", "config", f.eval.Config, "error", f.fault)
-		s.result.Wrong = append(s.result.Wrong, Wrong{f.config, f.outcome, f.fault})
-		s.fail(f.outcome)
+		failed++
+		s.lose(f)
 	}
 	return top, nil
 }
 
-// one checks a configuration. An error is that of a run that cannot go on.
-func (v *verifier) one(ctx context.Context, f *finding) error {
-	if !v.ready {
-		v.ready, v.err = true, v.prepare(f)
+// lose notes a configuration that failed after it came to a time.
+func (s *session) lose(f *finding) {
+	s.Log.Error("a kernel fails", "config", f.eval.Config, "outcome", f.outcome, "error", f.fault)
+	if f.outcome != store.Timeout {
+		s.result.Wrong = append(s.result.Wrong, Wrong{f.config, f.outcome, f.fault})
 	}
-	err := v.err
-	if err == nil {
-		err = v.check(ctx, f)
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	e := f.eval
-	e.At, e.Run = time.Time{}, v.run.ID
-	var wrong wrongError
-	switch {
-	case err == nil:
-		e.Outcome, e.Verified = store.Correct, true
-		f.eval.Outcome, f.eval.Verified = e.Outcome, true
-	case errors.As(err, &wrong):
-		f.fault, f.outcome = err.Error(), wrong.outcome
-		e.Outcome, e.Error, e.TimeUS, e.Provenance = f.outcome, f.fault, 0, 0
-		e.Terms = nil
-	default:
-		f.fault = "not checked: " + err.Error()
-		v.Log.Warn("a kernel could not be checked", "config", e.Config, "error", err)
-		return nil
-	}
-	return v.Store.Record(e)
+	s.fail(f.config, f.outcome, f.fault)
 }
 
-// prepare makes the virtual machine and the data.
-func (v *verifier) prepare(f *finding) error {
-	device, err := vm.New(vm.Options{GPU: v.GPU, Seed: v.Seed})
-	if err != nil {
-		return err
-	}
-	r := rand.New(rand.NewPCG(v.Seed, 2))
-	small, err := shrink(v.Family, v.Problem, f.config, r)
-	switch {
-	case err == nil:
-		if v.small, err = newStage(device, small, v.Seed); err != nil {
+// verifyOne checks a configuration. An error is that of a run that cannot go on.
+func (s *session) verifyOne(ctx context.Context, f *finding, known map[string]trial.Ran) error {
+	r, ok := known[f.same]
+	if !ok || f.same == "" {
+		var err error
+		if r, err = s.Trials.Run(ctx, pointOf(f.config), 0); err != nil {
 			return err
 		}
-		v.Log.Info("small problem", "problem", small.Settings().String())
-	case bytesOf(v.Problem) > mostData:
-		return fmt.Errorf("no small problem to check on: %w", err)
+		known[f.same] = r
 	}
-	p, err := v.lower(f.config)
-	if err != nil {
-		return err
+	e := f.eval
+	e.At, e.Run = time.Time{}, s.run.ID
+	e.Seconds = maps.Clone(e.Seconds)
+	if e.Seconds == nil {
+		e.Seconds = map[string]float64{}
 	}
-	full, err := halve(v.Family, v.Problem, f.config, func(q family.Problem) bool {
-		plan, err := p.compiled.Plan(Arguments(q.Args()))
-		return err == nil && bytesOf(q) <= mostData && q.Work().FLOPs <= mostBlock*float64(plan.Steps[0].Grid)
-	})
-	if err != nil {
-		return fmt.Errorf("%d bytes of tensors: %w", bytesOf(v.Problem), err)
+	e.Seconds["verify"] = r.Seconds
+	s.addSeconds("verify", r.Seconds)
+	switch r.Outcome {
+	case store.Correct:
+		e.Outcome, e.Verified = r.Outcome, true
+		f.eval = e
+	case store.Predicted:
+		f.fault = r.Error
+		s.Log.Warn("a kernel could not be checked", "config", e.Config, "error", r.Error)
+		return nil
+	default:
+		f.fault, f.outcome = r.Error, r.Outcome
+		e.Outcome, e.Error, e.TimeUS, e.Provenance = r.Outcome, r.Error, 0, 0
+		e.Terms = nil
 	}
-	v.full, err = newStage(device, full, v.Seed+1)
-	return err
-}
-
-// check runs both texts of a configuration's program, the compiler's PTX and our own.
-func (v *verifier) check(ctx context.Context, f *finding) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, checkDeadline, errors.New("not done within "+checkDeadline.String()))
-	defer cancel()
-	p, src, err := v.print(f.config)
-	if err != nil {
-		return err
-	}
-	b, err := v.build(ctx, p, src)
-	if err != nil {
-		return err
-	}
-	direct, err := p.compiled.PTX()
-	if err != nil {
-		return err
-	}
-	texts := []struct{ name, ptx string }{{"our PTX", direct}}
-	if v.builder.nvrtc != nil {
-		texts = append(texts, struct{ name, ptx string }{"NVRTC's PTX", string(b.PTX)})
-	}
-	r := rand.New(rand.NewPCG(v.Seed, 3))
-	parts, err := v.full.problem.Parts(f.config, r, sampled)
-	if err != nil {
-		return err
-	}
-	for _, t := range texts {
-		if v.small != nil {
-			all := []family.Part{whole(v.small.problem)}
-			if err := v.small.check(ctx, []byte(t.ptx), p.compiled, all); err != nil {
-				return fmt.Errorf("%s on %s: %w", t.name, v.small.problem.Settings(), err)
-			}
-		}
-		if err := v.full.check(ctx, []byte(t.ptx), p.compiled, parts); err != nil {
-			return fmt.Errorf("%s on %s: %w", t.name, v.full.problem.Settings(), err)
-		}
-	}
-	return nil
+	return s.Store.Record(e)
 }

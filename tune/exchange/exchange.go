@@ -167,8 +167,8 @@ func tableOf(runs []Recorded) (*table, error) {
 		t.run = &r.Run
 		for j := range r.Evaluations {
 			e := &r.Evaluations[j]
-			if e.Key != r.Key(e.Program, e.Config) {
-				continue // one round of the finals
+			if e.Single() {
+				continue
 			}
 			c, err := ParseConfig(e.Config)
 			if err != nil {

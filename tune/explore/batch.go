@@ -103,7 +103,8 @@ func (s *session) fresh(ctx context.Context, p search.Point) (store.Evaluation, 
 // fill puts what a run gave into an evaluation.
 func fill(e *store.Evaluation, r *trial.Ran) {
 	e.Outcome, e.Error = r.Outcome, r.Error
-	if !r.Outcome.Timed() {
+	if !r.Outcome.Timed() { // whatever it came to before
+		e.TimeUS, e.Provenance, e.Samples, e.Limits, e.Terms, e.Verified = 0, 0, nil, nil, nil, false
 		return
 	}
 	e.Provenance, e.Verified, e.Limits, e.Terms = r.Provenance, r.Verified, r.Limits, r.Terms

@@ -87,8 +87,9 @@ type Result struct {
 	// Best are those that ended well, fastest first: the finalists, where times were
 	// measured, before all others.
 	Best      []Trial
-	Finalists int // how many of Best were timed again
-	Fresh     int // how many of Tried were not in the store
+	Finalists int     // how many of Best were timed again
+	Lost      []Trial // leaders that failed when they were timed again
+	Fresh     int     // how many of Tried were not in the store
 	Runs      []int64
 	Seconds   map[string]float64
 }
@@ -133,9 +134,24 @@ type session struct {
 	runs     []int64
 	phases   map[string]float64
 	finished int // finalists
+	lost     []Trial
 }
 
+// newSession begins a search.
 func newSession(o Options) (*session, error) {
+	s, err := prepare(o)
+	if err != nil {
+		return nil, err
+	}
+	if s.run, err = s.Store.Begin(*s.run); err != nil {
+		return nil, err
+	}
+	s.runs = append(s.runs, s.run.ID)
+	return s, nil
+}
+
+// prepare makes a session that records nothing yet.
+func prepare(o Options) (*session, error) {
 	if o.Budget < 1 {
 		return nil, fmt.Errorf("budget %d: want 1 or more", o.Budget)
 	}
@@ -152,13 +168,8 @@ func newSession(o Options) (*session, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	o.Run.Budget, o.Run.Seed = o.Budget, o.Seed
-	run, err := o.Store.Begin(o.Run)
-	if err != nil {
-		return nil, err
-	}
 	return &session{
-		Options: o, run: run, failures: map[store.Outcome]int{}, same: map[string]*shared{}, begun: time.Now(),
-		runs: []int64{run.ID}, phases: map[string]float64{},
+		Options: o, run: &o.Run, failures: map[store.Outcome]int{}, same: map[string]*shared{}, begun: time.Now(), phases: map[string]float64{},
 	}, nil
 }
 
@@ -243,7 +254,7 @@ func (s *session) why() string {
 }
 
 func (s *session) result(best []Trial) *Result {
-	r := &Result{Tried: s.tried, Best: best, Runs: s.runs, Seconds: s.phases, Finalists: s.finished}
+	r := &Result{Tried: s.tried, Best: best, Runs: s.runs, Seconds: s.phases, Finalists: s.finished, Lost: s.lost}
 	for i := range s.tried {
 		if !s.tried[i].Known {
 			r.Fresh++

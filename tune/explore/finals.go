@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/tune/store"
 )
 
 // ranking is the trials that ended well, fastest first.
@@ -45,6 +45,20 @@ func (s *session) leaders(ranked []Trial) []Trial {
 // launchOf tells configurations apart that compile to the same code: equal times are no
 // proof, but those with the same samples were one run.
 func launchOf(t *Trial) string { return fmt.Sprint(t.Evaluation.Samples) }
+
+// Turns times trials that were found elsewhere in turns, and confirms the fastest. Best
+// and Lost of the result are all of them.
+func Turns(ctx context.Context, o Options, ranked []Trial) (*Result, error) {
+	s, err := prepare(o)
+	if err != nil {
+		return nil, err
+	}
+	best, err := s.finals(ctx, ranked)
+	if err != nil {
+		return nil, err
+	}
+	return s.result(best[:s.finished]), nil
+}
 
 // finals times the leaders again, in turns, so that whatever the device does meanwhile
 // happens to all of them, and checks the winner's results once more.
@@ -99,7 +113,8 @@ func (s *session) round(ctx context.Context, leaders []Trial, round int) error {
 			t.Evaluation.Samples = nil
 		}
 		e := t.Evaluation
-		key := s.final.Key(e.Program+"#"+strconv.Itoa(round), e.Config)
+		program := store.Sample(e.Program, round)
+		key := s.final.Key(program, e.Config)
 		old, found, err := s.Store.Lookup(key)
 		if err != nil {
 			return err
@@ -110,7 +125,7 @@ func (s *session) round(ctx context.Context, leaders []Trial, round int) error {
 				return err
 			}
 			old = t.Evaluation
-			old.At, old.ID, old.Run, old.Key = time.Time{}, 0, s.final.ID, key
+			old.At, old.ID, old.Run, old.Key, old.Program = time.Time{}, 0, s.final.ID, key, program
 			old.Seconds = map[string]float64{"run": r.Seconds}
 			fill(&old, &r)
 			s.phases["run"] += r.Seconds
@@ -119,14 +134,20 @@ func (s *session) round(ctx context.Context, leaders []Trial, round int) error {
 			}
 		}
 		if !old.Outcome.Timed() {
-			t.Evaluation.Outcome, t.Evaluation.Error = old.Outcome, old.Error
-			s.failures[old.Outcome]++
+			t.Evaluation = old
+			s.lose(*t)
 			s.Log.Error("a leader failed when it was timed again", "config", e.Config, "outcome", old.Outcome, "error", old.Error)
 			continue
 		}
 		t.Evaluation.Samples = append(t.Evaluation.Samples, old.TimeUS)
 	}
 	return nil
+}
+
+// lose notes a leader that failed after it had come to a time.
+func (s *session) lose(t Trial) {
+	s.lost = append(s.lost, t)
+	s.failures[t.Evaluation.Outcome]++
 }
 
 // settle turns a leader's samples into its time and records it, unless that was done.
@@ -167,13 +188,15 @@ func (s *session) confirm(ctx context.Context, done []Trial) ([]Trial, error) {
 			return done, nil
 		}
 		s.Log.Error("the winner fails when it is checked again: it is left out", "config", e.Config, "outcome", r.Outcome, "error", r.Error)
-		s.failures[r.Outcome]++
 		bad := *e
 		bad.At, bad.ID = time.Time{}, 0
-		bad.Outcome, bad.Error, bad.TimeUS, bad.Provenance, bad.Samples, bad.Limits, bad.Terms, bad.Verified = r.Outcome, r.Error, 0, 0, nil, nil, nil, false
+		fill(&bad, &r)
 		if err := s.Store.Record(bad); err != nil {
 			return nil, err
 		}
+		lost := done[0]
+		lost.Evaluation = bad
+		s.lose(lost)
 		done = done[1:]
 	}
 	return done, nil

@@ -31,18 +31,22 @@ func Times(trials []Trial) []Timed {
 	return out
 }
 
+// FewestTimes are those without which no parameter's importance is told: of 32 random
+// times a parameter of four values seems to explain 8 % one time in ten (F distribution
+// with 3 and 28 degrees of freedom), of eight 50 %.
+const FewestTimes = 32
+
 // Importances ranks parameters by the variance between the mean logarithms of the times
 // under each of their values, over the whole variance, corrected for what as many values
 // explain by chance. What is tried is no fair sample, so it says what mattered among
-// those, and parameters that only matter together show less. Nil for fewer than eight
-// times.
+// those, and parameters that only matter together show less. Nil for fewer than
+// FewestTimes.
 func Importances(times []Timed) []Importance {
-	const fewest = 8
 	var logs []float64
 	for _, t := range times {
 		logs = append(logs, math.Log(t.US))
 	}
-	if len(logs) < fewest {
+	if len(logs) < FewestTimes {
 		return nil
 	}
 	var out []Importance

@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/kgen-dev/kgen/bench"
@@ -63,7 +65,7 @@ type Evaluation struct {
 	Run     int64     `json:"run"`
 	At      time.Time `json:"at"` // zero: now
 	Key     Key       `json:"key"`
-	Program string    `json:"program"` // hash of what was generated
+	Program string    `json:"program"` // hash of what was generated; of a single sample, see Sample
 	Config  string    `json:"config"`  // canonical text of the configuration
 	Outcome Outcome   `json:"outcome"`
 	Error   string    `json:"error,omitempty"` // empty if and only if Timed
@@ -89,6 +91,16 @@ type Evaluation struct {
 	Seconds   map[string]float64 `json:"seconds,omitempty"` // what trying it took, by phase
 	Throttled bool               `json:"throttled"`         // the device ran slower than before meanwhile
 }
+
+// sampleMark follows a program's hash.
+const sampleMark = "#"
+
+// Sample names the n-th single sample of a program whose time is the median of many: it is
+// recorded so that a killed run need not take it again, and is none of the Best.
+func Sample(program string, n int) string { return program + sampleMark + strconv.Itoa(n) }
+
+// Single tells whether an evaluation is a single sample.
+func (e *Evaluation) Single() bool { return strings.Contains(e.Program, sampleMark) }
 
 // Key identifies an evaluation: equal keys mean equal work.
 type Key [sha256.Size]byte
@@ -309,7 +321,8 @@ func (s *Store) Lookup(k Key) (Evaluation, bool, error) {
 }
 
 // Best returns the n fastest correct or predicted evaluations made under the run's problem,
-// GPU, types, compiler, cost model and policy, by whichever run, fastest first.
+// GPU, types, compiler, cost model and policy, by whichever run, fastest first, but for
+// single samples.
 // Of each key the newest evaluation counts.
 func (s *Store) Best(r *Run, n int) ([]Evaluation, error) {
 	problem, err := canonical(r.Problem)
@@ -317,7 +330,7 @@ func (s *Store) Best(r *Run, n int) ([]Evaluation, error) {
 		return nil, err
 	}
 	found, err := s.query(`SELECT id, `+columns+` FROM evaluations e
-		WHERE outcome IN ('correct', 'predicted')
+		WHERE outcome IN ('correct', 'predicted') AND instr(program, '`+sampleMark+`') = 0
 		AND run IN (SELECT id FROM runs WHERE family = ? AND gpu = ? AND problem = ? AND driver = ? AND types = ? AND policy = ? AND compiler = ? AND cost_model = ?)
 		AND id = (SELECT max(id) FROM evaluations WHERE key = e.key)
 		ORDER BY time_us, id`,

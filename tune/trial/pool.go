@@ -76,8 +76,9 @@ func (p *Pool) start() {
 	})
 }
 
-// take waits for a child, one that worked on the point if it can be.
-func (p *Pool) take(ctx context.Context, point string) (*child, error) {
+// take waits for a child: for a run one that is prepared, which may take long, if it can
+// be, and of these one that worked on the point.
+func (p *Pool) take(ctx context.Context, point string, run bool) (*child, error) {
 	p.start()
 	select {
 	case p.places <- struct{}{}:
@@ -93,10 +94,17 @@ func (p *Pool) take(ctx context.Context, point string) (*child, error) {
 		}
 		return c, err
 	}
-	at := len(p.idle) - 1
+	at, most := len(p.idle)-1, 0
 	for i, c := range p.idle {
+		fit := 0
 		if c.last == point {
-			at = i
+			fit = 1
+		}
+		if run && c.prepared {
+			fit += 2
+		}
+		if fit > most {
+			at, most = i, fit
 		}
 	}
 	c := p.idle[at]
@@ -191,7 +199,7 @@ func (c *child) ask(ctx context.Context, deadline time.Duration, r request) (rep
 // work has a child do something for a point.
 func (p *Pool) work(ctx context.Context, point []int, deadline time.Duration, r request) (reply, error) {
 	key := pointKey(point)
-	c, err := p.take(ctx, key)
+	c, err := p.take(ctx, key, r.Do == "run")
 	if err != nil {
 		return reply{}, err
 	}

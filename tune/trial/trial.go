@@ -41,6 +41,8 @@ type Built struct {
 	CTAsPerSM    int            `json:"ctas_per_sm"`
 	Instructions map[string]int `json:"instructions,omitempty"`
 	Seconds      float64        `json:"seconds"`
+
+	Predicted *Ran `json:"predicted,omitempty"` // its time, where that follows from the code alone
 }
 
 // Ran is what running gave.

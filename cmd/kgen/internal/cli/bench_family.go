@@ -83,9 +83,9 @@ func (a *app) timed(ctx context.Context, j *job, c space.Config, seed uint64) (*
 		return nil, err
 	}
 	defer device.Close()
-	k, err := tune.TimeKernel(ctx, tune.Options{
-		Family: j.family, Problem: j.problem, GPU: j.gpu, Device: device, Toolchain: tune.FindToolchain(), Cache: a.openCache(), Seed: seed, Log: a.log,
-	}, c)
+	o := a.familyOptions(j, seed)
+	o.Log = a.log
+	k, err := tune.TimeKernel(ctx, o, device, c)
 	if tune.IsWrong(err) {
 		return nil, wrong(err)
 	}

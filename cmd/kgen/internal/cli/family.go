@@ -22,6 +22,7 @@ import (
 type job struct {
 	family  *family.Family
 	gpu     *target.GPU
+	gpuName string // as it was given
 	problem family.Problem
 	given   map[string]string // the family's flags, as far as they were given
 }
@@ -150,7 +151,7 @@ func newJob(f *family.Family, gpu string, given map[string]string) (*job, error)
 	if err != nil {
 		return nil, usage(err)
 	}
-	return &job{family: f, gpu: g, problem: p, given: given}, nil
+	return &job{family: f, gpu: g, gpuName: gpu, problem: p, given: given}, nil
 }
 
 func lookupGPU(name string) (*target.GPU, error) {

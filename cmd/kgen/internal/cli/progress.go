@@ -69,12 +69,9 @@ type standing struct {
 
 // tuning shows where the tuning of a family stands.
 func (p *progress) tuning(t tune.Progress) {
-	s := standing{phase: string(t.Phase), done: t.Done, total: t.Total, left: t.Left}
+	s := standing{phase: string(t.Phase), done: t.Done, total: t.Total, failed: t.Failed, left: t.Left}
 	if b := t.Best; b != nil {
 		s.best = timeSoFar(b.TimeUS, b.Provenance)
-	}
-	for _, f := range t.Failures {
-		s.failed += f.Count
 	}
 	p.show(s)
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen"
 	"github.com/kgen-dev/kgen/tune"
 	"github.com/kgen-dev/kgen/tune/search"
@@ -33,7 +32,7 @@ type tuneFlags struct {
 	replay   string
 	space    string
 	strategy string
-	child    bool // serve a parent that tunes the space
+	child    bool // serve the process that tunes
 	dryRun   bool
 	explain  string // a configuration
 	shapes   string // a file of them
@@ -98,7 +97,8 @@ func (a *app) tuneCommand() *cobra.Command {
 		long: `Search a problem's configurations for the fastest on a GPU: enumerate those that
 meet the constraints, compile the most promising, drop what does not fit,
 predict the times, and verify the best on the virtual machine. No GPU is needed:
-every time is predicted, and says so. With --device cuda this machine's GPU, which
+every time is predicted, and says so. Each configuration is compiled and verified by
+child processes: one that hangs or crashes ends alone. With --device cuda this machine's GPU, which
 must be the --gpu, times the best of them and its results are compared too.
 
 SCORE is the least time in which the GPU can do what the problem needs by formula, as
@@ -116,7 +116,7 @@ stopped when it is started again.
 parameters are, the constraints between them, how it is launched and what it must
 compute; see docs/space.md. T1 files of BAT and Kernel Tuner are read too. Each
 configuration is compiled with its parameters as macros and run on the virtual
-machine, by child processes: one that hangs or crashes ends alone.
+machine.
 
 --replay FILE searches a published space instead, in which every configuration was
 timed before: a Kernel Tuner cache, T4 or KTT results, or a compact CSV, each also
@@ -142,7 +142,7 @@ included; nothing is read from the store or written to it.`,
 			c.Flags().StringVar(&f.strategy, "strategy", "", "how --space and --replay search: "+orList(search.Names())+" (default "+search.Default+")")
 			c.Flags().BoolVar(&f.dryRun, "dry-run", false, "say how large the space is and what each constraint takes, and try nothing")
 			c.Flags().StringVar(&f.explain, "explain", "", "say where one configuration's predicted time goes: `CONFIG` such as 'BM=128 BN=64 ...'")
-			c.Flags().BoolVar(&f.child, "child", false, "try configurations of --space for the process that started this one")
+			c.Flags().BoolVar(&f.child, "child", false, "try configurations for the process that started this one")
 			if err := c.Flags().MarkHidden("child"); err != nil {
 				panic(err)
 			}
@@ -177,6 +177,9 @@ func (a *app) tune(ctx context.Context, j *job, f *tuneFlags) error {
 	if err := j.launchable(); err != nil {
 		return err
 	}
+	if f.child {
+		return a.serveFamily(ctx, f, j)
+	}
 	if f.explain != "" {
 		return a.explainConfig(ctx, j, f)
 	}
@@ -197,22 +200,28 @@ func (a *app) tune(ctx context.Context, j *job, f *tuneFlags) error {
 	if err != nil {
 		return err
 	}
-	var device bench.Device
+	o := a.runOptions(f, j)
+	o.Store, o.Dir = s, dir
+	pool, err := a.familyPool(f, j, "vm")
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	o.Trials = pool
 	if f.device.value == "cuda" {
-		if device, err = openThisGPU(j.gpu); err != nil {
+		if o.Driver, err = driverOf(j.gpu); err != nil {
 			return err
 		}
-		defer device.Close() // what was measured is recorded
+		timer, err := a.familyPool(f, j, "cuda")
+		if err != nil {
+			return err
+		}
+		defer timer.Close()
+		o.Timer = timer
 	}
 	p := a.newProgress()
-	r, err := tune.Run(ctx, tune.Options{
-		Device: device,
-		Family: j.family, Problem: j.problem, GPU: j.gpu,
-		Toolchain: tune.FindToolchain(), Cache: a.openCache(), Store: s, Dir: dir,
-		Seed: f.seed, Configs: f.most(), Time: f.budget.time,
-		Command: strings.Join(os.Args, " "), Version: readBuildInfo().Version, Build: buildDigest(),
-		Progress: p.tuning, Log: p.log,
-	})
+	o.Progress, o.Log = p.tuning, p.log
+	r, err := tune.Run(ctx, o)
 	p.done()
 	for _, damaged := range s.Skipped() {
 		a.log.Warn("a row of the store is not believed: it stays and its configuration is evaluated again", "error", damaged)
@@ -230,6 +239,14 @@ func (a *app) tune(ctx context.Context, j *job, f *tuneFlags) error {
 		return err
 	}
 	return a.printTuning(j, r)
+}
+
+// runOptions are those of a run, but for its store and what tries its configurations.
+func (a *app) runOptions(f *tuneFlags, j *job) tune.Options {
+	o := a.familyOptions(j, f.seed)
+	o.Configs, o.Time = f.most(), f.budget.time
+	o.Command, o.Version, o.Build = strings.Join(os.Args, " "), readBuildInfo().Version, buildDigest()
+	return o
 }
 
 // openStore opens the store, or the user's own for "".

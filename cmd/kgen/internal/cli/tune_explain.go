@@ -14,7 +14,6 @@ import (
 	"github.com/kgen-dev/kgen/roofline"
 	"github.com/kgen-dev/kgen/tune"
 	"github.com/kgen-dev/kgen/tune/spec"
-	"github.com/kgen-dev/kgen/tune/trial"
 )
 
 // dryRun says how large a family's space is.
@@ -125,9 +124,9 @@ func (a *app) explainConfig(ctx context.Context, j *job, f *tuneFlags) error {
 	if err := b.Check(c); err != nil {
 		return usagef("--explain: %w", err)
 	}
-	best, err := tune.Explain(ctx, tune.Options{
-		Family: j.family, Problem: j.problem, GPU: j.gpu, Toolchain: tune.FindToolchain(), Cache: a.openCache(), Seed: f.seed, Log: a.log,
-	}, c)
+	o := a.familyOptions(j, f.seed)
+	o.Log = a.log
+	best, err := tune.Explain(ctx, o, c)
 	if err != nil {
 		return err
 	}
@@ -142,7 +141,7 @@ func (a *app) explainConfig(ctx context.Context, j *job, f *tuneFlags) error {
 }
 
 // explainPoint explains a configuration of a described space.
-func (a *app) explainPoint(ctx context.Context, f *tuneFlags, b *spec.Bound) error {
+func (a *app) explainPoint(ctx context.Context, f *tuneFlags, gpuName string, b *spec.Bound) error {
 	c, err := b.Space.Space().Parse(f.explain)
 	if err != nil {
 		return usagef("--explain: %w", err)
@@ -154,11 +153,10 @@ func (a *app) explainPoint(ctx context.Context, f *tuneFlags, b *spec.Bound) err
 	if f.device.value != "vm" {
 		return usagef("--explain: a time of the cost model: it takes no --device %s", f.device.value)
 	}
-	command, err := f.childCommand(b.GPU.ID)
+	pool, err := a.spacePool(f, gpuName)
 	if err != nil {
 		return err
 	}
-	pool := &trial.Pool{Command: command, Workers: 1, Log: a.log}
 	defer pool.Close()
 	built, err := pool.Compile(ctx, point)
 	if err != nil {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/kgen-dev/kgen/kernels/space"
 	"github.com/kgen-dev/kgen/tune"
-	"github.com/kgen-dev/kgen/tune/store"
 )
 
 func (a *app) printTuning(j *job, r *tune.Result) error {
@@ -32,16 +30,15 @@ func (a *app) printResult(j *job, r *tune.Result) error {
 	}
 	fmt.Fprintf(a.out, "%s (%s) on %s\n", r.Kernel, r.Problem, j.gpu.Name)
 	fmt.Fprintf(a.out, "space     %s\n", r.Removed)
-	fmt.Fprintf(a.out, "compiled  %d%s%s%s\n\n", r.Compiled, parenthesised(r.Toolchain), droppedText(r.Dropped), failures(r))
+	fmt.Fprintf(a.out, "compiled  %d%s%s\n\n", r.Compiled, parenthesised(r.Toolchain), failedText(r.Failures))
 	if err := a.printBest(r.Best); err != nil {
 		return err
 	}
-	for _, w := range r.Wrong {
-		fmt.Fprintf(a.out, "wrong     %s: %s\n", w.Config, oneLine(errors.New(w.Fault)))
-	}
 	fmt.Fprintln(a.out)
+	a.printFailures(r.Wrong, r.Causes)
 	a.printSASS(r.Best)
-	a.printImportance(r.Importance)
+	a.printImportance(r.Importance, r.Samples)
+	a.printSeconds(r.Seconds)
 	if r.Next != "" {
 		fmt.Fprintf(a.out, "next      %s\n", r.Next)
 	}
@@ -54,6 +51,7 @@ func (a *app) printResult(j *job, r *tune.Result) error {
 		{"ptx", r.Artifacts.PTX},
 		{"cubin", r.Artifacts.Cubin},
 		{"roofline", r.Artifacts.Roofline},
+		{"progress", r.Artifacts.Progress},
 		{"store", r.Artifacts.Store},
 	} {
 		if x.path != "" {
@@ -68,41 +66,6 @@ func parenthesised(text string) string {
 		return ""
 	}
 	return " (" + text + ")"
-}
-
-// droppedText says how many of the compiled configurations were not taken, and why.
-func droppedText(d tune.Dropped) string {
-	var why []string
-	if d.Spilled > 0 {
-		why = append(why, fmt.Sprintf("%d spill more than %d bytes a thread", d.Spilled, tune.MostSpill))
-	}
-	if d.Unfit > 0 {
-		why = append(why, fmt.Sprintf("%d do not fit an SM", d.Unfit))
-	}
-	if len(why) == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", %d of them dropped: %s", d.Spilled+d.Unfit, strings.Join(why, ", "))
-}
-
-// failures counts what came to nothing without or after being compiled and taken.
-func failures(r *tune.Result) string {
-	var parts []string
-	n := 0
-	for _, f := range r.Failures {
-		count := f.Count
-		if f.Outcome == store.Resources {
-			count -= r.Dropped.Spilled + r.Dropped.Unfit
-		}
-		if count > 0 {
-			n += count
-			parts = append(parts, fmt.Sprintf("%s %d", f.Outcome, count))
-		}
-	}
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; %d failed%s", n, parenthesised(strings.Join(parts, ", ")))
 }
 
 // printBest prints the best configurations as a table: the tile, which are the
@@ -126,8 +89,8 @@ func (a *app) printBest(best []tune.Best) error {
 		if b.Registers > 0 {
 			registers, spills = strconv.Itoa(b.Registers), strconv.Itoa(b.SpillBytes)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%.1f us\t%s\t%.*f\t%.2f\t%s\t%s\n", values(b.Config, tile, "x"), values(b.Config, others, "\t"),
-			registers, b.SharedBytes, spills, ctas, b.TimeUS, b.Provenance, decimals, b.TFLOPS, b.Score, b.Limit, verified)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%.*f\t%.2f\t%s\t%s\n", values(b.Config, tile, "x"), values(b.Config, others, "\t"),
+			registers, b.SharedBytes, spills, ctas, timeText(b.TimeUS, b.LowUS, b.HighUS, 1), b.Provenance, decimals, b.TFLOPS, b.Score, b.Limit, verified)
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -106,7 +106,7 @@ func shapeJobs(j *job, file string) ([]*job, error) {
 				return nil, usagef("--shapes %s: shape %d differs from the first in more than sizes: want one list for each kind", file, i+1)
 			}
 		}
-		out = append(out, &job{family: j.family, gpu: j.gpu, problem: p, given: given})
+		out = append(out, &job{family: j.family, gpu: j.gpu, gpuName: j.gpuName, problem: p, given: given})
 	}
 	return out, nil
 }
@@ -156,9 +156,14 @@ func (a *app) tuneShape(ctx context.Context, j *job, f *tuneFlags, s *store.Stor
 	if f.dir != "" {
 		dir = filepath.Join(f.dir, filepath.Base(dir))
 	}
+	pool, err := a.familyPool(f, j, "vm")
+	if err != nil {
+		return nil, err
+	}
+	defer pool.Close()
 	p := a.newProgress()
-	o := a.shapeOptions(j, f)
-	o.Store, o.Dir, o.Progress, o.Log = s, dir, p.tuning, p.log
+	o := a.runOptions(f, j)
+	o.Trials, o.Store, o.Dir, o.Progress, o.Log = pool, s, dir, p.tuning, p.log
 	r, err := tune.Run(ctx, o)
 	p.done()
 	if err != nil {
@@ -168,14 +173,6 @@ func (a *app) tuneShape(ctx context.Context, j *job, f *tuneFlags, s *store.Stor
 		return nil, errors.New("every configuration that was checked is wrong")
 	}
 	return r.Best, nil
-}
-
-func (a *app) shapeOptions(j *job, f *tuneFlags) tune.Options {
-	return tune.Options{
-		Family: j.family, Problem: j.problem, GPU: j.gpu, Toolchain: tune.FindToolchain(), Cache: a.openCache(),
-		Seed: f.seed, Configs: f.most(), Time: f.budget.time,
-		Command: "kgen tune --shapes", Version: readBuildInfo().Version, Build: buildDigest(),
-	}
 }
 
 // fitRule predicts every candidate on every shape and fits the rule.
@@ -198,7 +195,7 @@ func (a *app) fitRule(ctx context.Context, r *shapesReport, jobs []*job, configs
 		for _, c := range configs {
 			us := math.Inf(1)
 			if b.Check(c) == nil {
-				best, err := tune.Explain(ctx, a.shapeOptions(j, f), c)
+				best, err := tune.Explain(ctx, a.familyOptions(j, f.seed), c)
 				switch {
 				case err == nil:
 					us = best.TimeUS

@@ -8,14 +8,9 @@ import (
 	"hash/fnv"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
-	"strconv"
 	"strings"
 
-	"github.com/kgen-dev/kgen/bench"
-	"github.com/kgen-dev/kgen/bench/vm"
 	"github.com/kgen-dev/kgen/codegen/atomicfile"
 	"github.com/kgen-dev/kgen/codegen/nvrtc"
 	"github.com/kgen-dev/kgen/tune/explore"
@@ -46,7 +41,7 @@ func (a *app) tuneSpace(ctx context.Context, f *tuneFlags, gpuName string) error
 		return err
 	}
 	if f.child {
-		return a.serveTrials(ctx, f, k)
+		return a.serveSpace(ctx, f, k)
 	}
 	first, err := b.First()
 	if err != nil {
@@ -59,9 +54,9 @@ func (a *app) tuneSpace(ctx context.Context, f *tuneFlags, gpuName string) error
 		return usagef("--space %s: %w", f.space, err)
 	}
 	if f.explain != "" {
-		return a.explainPoint(ctx, f, b)
+		return a.explainPoint(ctx, f, gpuName, b)
 	}
-	return a.exploreSpace(ctx, f, b, k, first)
+	return a.exploreSpace(ctx, f, gpuName, b, k, first)
 }
 
 // readSpace reads a description and gives it a GPU.
@@ -105,42 +100,8 @@ func (a *app) spaceKernel(f *tuneFlags, b *spec.Bound) (*trial.Kernel, error) {
 	}, nil
 }
 
-// serveTrials is what a child process does.
-func (a *app) serveTrials(ctx context.Context, f *tuneFlags, k *trial.Kernel) error {
-	device, err := f.openDevice(k.Spec)
-	if err != nil {
-		return err
-	}
-	defer device.Close()
-	k.Device = device
-	return trial.Serve(ctx, k, a.in, a.out)
-}
-
-func (f *tuneFlags) openDevice(b *spec.Bound) (bench.Device, error) {
-	if f.device.value == "cuda" {
-		return openThisGPU(b.GPU)
-	}
-	return vm.New(vm.Options{GPU: b.GPU, Seed: f.seed})
-}
-
-// childCommand starts this program again to try configurations.
-func (f *tuneFlags) childCommand(gpuName string) (func() *exec.Cmd, error) {
-	program, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	args := []string{"tune", "--space", f.space, "--gpu", gpuName, "--device", f.device.value, "--seed", strconv.FormatUint(f.seed, 10), "--child"}
-	return func() *exec.Cmd {
-		cmd := exec.Command(program, args...)
-		cmd.Stderr = os.Stderr
-		// A Ctrl-C is for the parent, which ends its children.
-		ownGroup(cmd)
-		return cmd
-	}, nil
-}
-
 // exploreSpace searches and prints.
-func (a *app) exploreSpace(ctx context.Context, f *tuneFlags, b *spec.Bound, k *trial.Kernel, first []int) error {
+func (a *app) exploreSpace(ctx context.Context, f *tuneFlags, gpuName string, b *spec.Bound, k *trial.Kernel, first []int) error {
 	if f.dir != "" {
 		if err := checkFolder("-o", f.dir, f.dir); err != nil {
 			return err
@@ -149,24 +110,21 @@ func (a *app) exploreSpace(ctx context.Context, f *tuneFlags, b *spec.Bound, k *
 	measures := f.device.value == "cuda"
 	driver := ""
 	if measures {
-		d, err := openThisGPU(b.GPU) // to say at once that there is none
-		if err != nil {
+		var err error
+		if driver, err = driverOf(b.GPU); err != nil {
 			return err
 		}
-		driver = d.Name()
-		d.Close()
 	}
-	command, err := f.childCommand(b.GPU.ID)
+	pool, err := a.spacePool(f, gpuName)
 	if err != nil {
 		return err
 	}
+	defer pool.Close()
 	s, err := a.openStore(f.store)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	pool := &trial.Pool{Command: command, Workers: runtime.GOMAXPROCS(0), OneDevice: measures, Log: a.log}
-	defer pool.Close()
 	p := a.newProgress()
 	o := explore.Options{
 		Domain: b.Space, Config: b.Space.At, Program: k.Program, Bench: pool, Measures: measures,

@@ -1,11 +1,8 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -39,8 +36,10 @@ type spaceReport struct {
 	Failures    map[store.Outcome]int `json:"failures"`
 	Wrong       []tune.Wrong          `json:"wrong,omitempty"` // what computes something else, or faults
 	Best        []spaceBest           `json:"best"`
+	Causes      []explore.Cause       `json:"causes"`
 	Importance  []explore.Importance  `json:"importance"`
-	Seconds     map[string]float64    `json:"seconds"` // by phase, added up over all processes
+	Samples     int                   `json:"importance_samples"` // times that Importance follows from
+	Seconds     map[string]float64    `json:"seconds"`            // by phase, added up over all processes
 	Trace       []spaceTry            `json:"trace"`
 	Artifacts   spaceArtifacts        `json:"artifacts"`
 }
@@ -98,8 +97,16 @@ func sizeOf(c space.Counts) spaceSize {
 func (a *app) spaceReport(f *tuneFlags, b *spec.Bound, r *explore.Result) *spaceReport {
 	out := &spaceReport{
 		Kernel: b.Name, GPU: b.GPU.ID, Space: sizeOf(b.Space.Count()), Strategy: f.strategy, Seed: f.seed,
-		Evaluations: len(r.Tried), Fresh: r.Fresh, Failures: map[store.Outcome]int{}, Seconds: r.Seconds,
-		Importance: explore.Importances(explore.Times(r.Tried)),
+		Evaluations: len(r.Tried), Fresh: r.Fresh, Seconds: r.Seconds,
+	}
+	times := explore.Times(r.Tried)
+	out.Importance, out.Samples = explore.Importances(times), len(times)
+	failed := r.Failures()
+	out.Failures, out.Causes = explore.CountFailures(failed), explore.Causes(failed)
+	for _, f := range failed {
+		if f.Outcome == store.Correctness || f.Outcome == store.Runtime {
+			out.Wrong = append(out.Wrong, tune.Wrong{Config: f.Config, Outcome: f.Outcome, Fault: f.Error})
+		}
 	}
 	if out.Strategy == "" {
 		out.Strategy = search.Default
@@ -116,11 +123,6 @@ func (a *app) spaceReport(f *tuneFlags, b *spec.Bound, r *explore.Result) *space
 			try.TimeUS = &us
 			if best == nil || us < *best {
 				best = &us
-			}
-		} else {
-			out.Failures[e.Outcome]++
-			if e.Outcome == store.Correctness || e.Outcome == store.Runtime {
-				out.Wrong = append(out.Wrong, tune.Wrong{Config: t.Config, Outcome: e.Outcome, Fault: e.Error})
 			}
 		}
 		try.BestUS = best
@@ -163,50 +165,11 @@ func (a *app) printSpaceReport(b *spec.Bound, r *spaceReport) error {
 	if err := a.printSpaceBest(r.Best); err != nil {
 		return err
 	}
-	a.printSpaceFailures(r)
-	a.printImportance(r.Importance)
-	var parts []string
-	for _, phase := range slices.Sorted(maps.Keys(r.Seconds)) {
-		parts = append(parts, fmt.Sprintf("%s %.1f", phase, r.Seconds[phase]))
-	}
-	if len(parts) > 0 {
-		fmt.Fprintf(a.out, "seconds   %s, of all processes together\n", strings.Join(parts, ", "))
-	}
+	a.printFailures(r.Wrong, r.Causes)
+	a.printImportance(r.Importance, r.Samples)
+	a.printSeconds(r.Seconds)
 	fmt.Fprintf(a.out, "plot      %s\nstore     %s\n", r.Artifacts.Plot, r.Artifacts.Store)
 	return nil
-}
-
-// mostWrong is how many of the wrong are printed.
-const mostWrong = 5
-
-// printSpaceFailures names what is wrong, and of every other kind of failure the first.
-func (a *app) printSpaceFailures(r *spaceReport) {
-	for _, w := range r.Wrong[:min(mostWrong, len(r.Wrong))] {
-		fmt.Fprintf(a.out, "wrong     %s: %s\n", w.Config, oneLine(errors.New(w.Fault)))
-	}
-	if n := len(r.Wrong) - mostWrong; n > 0 {
-		fmt.Fprintf(a.out, "wrong     %d more: --json lists all\n", n)
-	}
-	for _, o := range store.Outcomes() {
-		if o == store.Correctness || o == store.Runtime {
-			continue
-		}
-		if i := slices.IndexFunc(r.Trace, func(t spaceTry) bool { return t.Status == o && t.Error != "" }); i >= 0 {
-			fmt.Fprintf(a.out, "failed    %s, the first: %s: %s\n", o, r.Trace[i].Config, oneLine(errors.New(r.Trace[i].Error)))
-		}
-	}
-}
-
-// printImportance says how much each parameter matters, if that is known.
-func (a *app) printImportance(all []explore.Importance) {
-	if len(all) == 0 {
-		return
-	}
-	var parts []string
-	for _, i := range all {
-		parts = append(parts, fmt.Sprintf("%s %.2f", i.Parameter, i.Share))
-	}
-	fmt.Fprintf(a.out, "matters   %s (share of the variance that each explains alone)\n", strings.Join(parts, ", "))
 }
 
 func knownText(r *spaceReport) string {
@@ -214,19 +177,6 @@ func knownText(r *spaceReport) string {
 		return fmt.Sprintf("; %d were in the store", n)
 	}
 	return ""
-}
-
-func failedText(failures map[store.Outcome]int) string {
-	var parts []string
-	for _, o := range store.Outcomes() {
-		if n := failures[o]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %d", o, n))
-		}
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return "; failed: " + strings.Join(parts, ", ")
 }
 
 // checkedText says what results are held to.
@@ -256,26 +206,18 @@ func (a *app) printSpaceBest(best []spaceBest) error {
 		if b.Verified {
 			verified = "yes"
 		}
+		throttled := ""
+		if b.Throttled {
+			throttled = " throttled"
+		}
 		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%s\t%s\t%s\t%s\n", b.Registers, b.SharedBytes, b.SpillBytes, b.CTAsPerSM,
-			timeText(&b), b.Provenance, limitOf(b.Limits), verified)
+			timeText(b.TimeUS, b.LowUS, b.HighUS, 2)+throttled, b.Provenance, limitOf(b.Limits), verified)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	fmt.Fprintln(a.out)
 	return nil
-}
-
-// timeText is a time with its interval, if there is one.
-func timeText(b *spaceBest) string {
-	text := strconv.FormatFloat(b.TimeUS, 'f', 2, 64)
-	if b.LowUS != nil {
-		text += fmt.Sprintf(" (%.2f to %.2f)", *b.LowUS, *b.HighUS)
-	}
-	if b.Throttled {
-		text += " throttled"
-	}
-	return text + " us"
 }
 
 // limitOf is the unit that work keeps busy longest; "-" where it was not counted.

@@ -17,6 +17,7 @@ import (
 	"github.com/kgen-dev/kgen/roofline"
 	"github.com/kgen-dev/kgen/roofline/measured"
 	"github.com/kgen-dev/kgen/tune"
+	"github.com/kgen-dev/kgen/tune/explore"
 	"github.com/kgen-dev/kgen/tune/store"
 )
 
@@ -25,7 +26,9 @@ func tuned() *tune.Result {
 	return &tune.Result{
 		Kernel: "gemm", GPU: "a100-sxm4-80", Problem: family.Settings{{Name: "m", Value: "4096"}, {Name: "dtype", Value: "bf16"}},
 		Space: tune.Space{Total: 18, Valid: 12}, Removed: space.Counts{Total: 18, Valid: 12, Removed: []space.Removed{{Constraint: "shared", Count: 6}}},
-		Compiled: 11, Failed: 1, Failures: []tune.Failures{{Outcome: store.Resources, Count: 1}}, Dropped: tune.Dropped{Spilled: 1}, Toolchain: "NVRTC 13.0",
+		Compiled: 11, Failed: 1, Causes: []explore.Cause{{Outcome: store.Resources, Count: 1, Config: space.Of("BM", 256), Error: "600 bytes of spills"}},
+		Seconds:  map[string]float64{"compile": 20, "verify": 3.25},
+		Failures: map[store.Outcome]int{store.Resources: 1}, Toolchain: "NVRTC 13.0",
 		Best: []tune.Best{
 			{
 				Config: space.Of("BM", 128, "BN", 256, "BK", 32, "warps", 8, "stages", 3), TimeUS: 610.25, TFLOPS: 225.2, Score: 0.722,
@@ -38,13 +41,13 @@ func tuned() *tune.Result {
 		},
 		LibraryUS: &us, Library: &tune.Library{Time: measured.Time{US: us, Framework: "vLLM", Version: "0.14.0", Type: "float16", Match: measured.Exact}, Provenance: bench.Measured},
 		Notes:     []string{"mma.sync serves."},
-		Artifacts: tune.Artifacts{CUDA: "/a/best.cu", PTX: "/a/best.ptx", Cubin: "/a/best.cubin", Roofline: "/a/roofline.svg", Store: "/s/tune.db"},
+		Artifacts: tune.Artifacts{CUDA: "/a/best.cu", PTX: "/a/best.ptx", Cubin: "/a/best.cubin", Roofline: "/a/roofline.svg", Progress: "/a/progress.svg", Store: "/s/tune.db"},
 	}
 }
 
 const tunedText = `gemm (m=4096 dtype=bf16) on NVIDIA A100 SXM4 80GB
 space     12 of 18 valid; shared removed 6
-compiled  11 (NVRTC 13.0), 1 of them dropped: 1 spill more than 512 bytes a thread
+compiled  11 (NVRTC 13.0); failed: resources 1
 
 TILE BMxBNxBK  WARPS  STAGES  REGISTERS  SHARED B  SPILLS B  CTAS/SM  TIME                  TFLOP/S  SCORE  LIMIT   VERIFIED
 128x256x32     8      3       212        73728     0         1        610.2 us   predicted  225.2    0.72   tensor  yes
@@ -53,13 +56,16 @@ TILE BMxBNxBK  WARPS  STAGES  REGISTERS  SHARED B  SPILLS B  CTAS/SM  TIME      
 TFLOP/S, SCORE and LIMIT are predicted like TIME; SCORE is the least possible time over TIME.
 REGISTERS, SHARED and SPILLS are the compiled kernel's, CTAS/SM by formula (~: with an estimate of the registers).
 
+failed    resources, 1 such as BM=256: 600 bytes of spills
 sass      64 HMMA, 12 LDGSTS, 24 LDSM; 212 registers, 0 bytes of spills
+seconds   compile 20.0, verify 3.2, of all processes together
 library   156 us (vLLM 0.14.0, float16, exact), measured
 note      mma.sync serves.
 cuda      /a/best.cu
 ptx       /a/best.ptx
 cubin     /a/best.cubin
 roofline  /a/roofline.svg
+progress  /a/progress.svg
 store     /s/tune.db
 `
 
@@ -94,10 +100,10 @@ func TestPrintTuningUncompiled(t *testing.T) {
 	r := tuned()
 	r.Best = r.Best[:1]
 	r.Best[0].Registers, r.Best[0].Estimated = 0, true
-	r.Compiled, r.Dropped = 0, tune.Dropped{}
+	r.Compiled = 0
 	require.NoError(t, a.printTuning(&job{gpu: must(target.Lookup("a100"))}, r))
 	require.Regexp(t, `128x256x32 +8 +3 +\? +73728 +\? +~1 +610\.2 us`, out.String())
-	require.Contains(t, out.String(), "compiled  0 (NVRTC 13.0); 1 failed (resources 1)\n")
+	require.Contains(t, out.String(), "compiled  0 (NVRTC 13.0); failed: resources 1\n")
 }
 
 // The one JSON object has the fields that scripts rely on.
@@ -114,11 +120,11 @@ func TestPrintTuningJSON(t *testing.T) {
 		}
 		return names
 	}
-	require.ElementsMatch(t, []string{"kernel", "gpu", "problem", "space", "compiled", "failed", "best", "importance", "library_us", "library", "next", "artifacts"}, keys(got))
+	require.ElementsMatch(t, []string{"kernel", "gpu", "problem", "space", "compiled", "failed", "failures", "causes", "best", "importance", "importance_samples", "seconds", "library_us", "library", "next", "artifacts"}, keys(got))
 	require.ElementsMatch(t, []string{
 		"config", "time_us", "tflops", "score", "limit", "limits", "registers", "shared_bytes", "spill_bytes", "ctas_per_sm", "instructions", "verified", "provenance", "terms",
 	}, keys(got["best"].([]any)[0]))
-	require.ElementsMatch(t, []string{"cuda", "ptx", "cubin", "roofline", "store"}, keys(got["artifacts"]))
+	require.ElementsMatch(t, []string{"cuda", "ptx", "cubin", "roofline", "progress", "store"}, keys(got["artifacts"]))
 	require.InDelta(t, 156.0, got["library_us"], 0)
 }
 

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kgen-dev/kgen/tune"
+	"github.com/kgen-dev/kgen/tune/explore"
+	"github.com/kgen-dev/kgen/tune/store"
+)
+
+// mostCauses is how many of the wrong configurations are printed, and of the other causes.
+const mostCauses = 5
+
+// printFailures names what is wrong, and why others came to nothing.
+func (a *app) printFailures(wrong []tune.Wrong, causes []explore.Cause) {
+	for _, w := range wrong[:min(mostCauses, len(wrong))] {
+		fmt.Fprintf(a.out, "wrong     %s: %s\n", w.Config, oneLine(errors.New(w.Fault)))
+	}
+	if n := len(wrong) - mostCauses; n > 0 {
+		fmt.Fprintf(a.out, "wrong     %d more: --json lists all\n", n)
+	}
+	causes = slices.DeleteFunc(slices.Clone(causes), func(c explore.Cause) bool {
+		return c.Outcome == store.Correctness || c.Outcome == store.Runtime
+	})
+	for _, c := range causes[:min(mostCauses, len(causes))] {
+		fmt.Fprintf(a.out, "failed    %s, %d such as %s: %s\n", c.Outcome, c.Count, c.Config, oneLine(errors.New(c.Error)))
+	}
+	if n := len(causes) - mostCauses; n > 0 {
+		fmt.Fprintf(a.out, "failed    for %d more causes: --json lists all\n", n)
+	}
+}
+
+// failedText counts failures.
+func failedText(failures map[store.Outcome]int) string {
+	var parts []string
+	for _, o := range store.Outcomes() {
+		if n := failures[o]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", o, n))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "; failed: " + strings.Join(parts, ", ")
+}
+
+// printImportance says how much each parameter matters, if that is known.
+func (a *app) printImportance(all []explore.Importance, samples int) {
+	if len(all) == 0 {
+		return
+	}
+	var parts []string
+	for _, i := range all {
+		parts = append(parts, fmt.Sprintf("%s %.2f", i.Parameter, i.Share))
+	}
+	fmt.Fprintf(a.out, "matters   %s (share of the variance of %d times that each explains alone)\n", strings.Join(parts, ", "), samples)
+}
+
+// printSeconds says what the phases took.
+func (a *app) printSeconds(by map[string]float64) {
+	var parts []string
+	for _, phase := range slices.Sorted(maps.Keys(by)) {
+		parts = append(parts, fmt.Sprintf("%s %.1f", phase, by[phase]))
+	}
+	if len(parts) > 0 {
+		fmt.Fprintf(a.out, "seconds   %s, of all processes together\n", strings.Join(parts, ", "))
+	}
+}
+
+// timeText is a time with its interval, if there is one.
+func timeText(us float64, low, high *float64, decimals int) string {
+	if low == nil {
+		return fmt.Sprintf("%.*f us", decimals, us)
+	}
+	return fmt.Sprintf("%.*f (%.*f to %.*f) us", decimals, us, decimals, *low, decimals, *high)
+}

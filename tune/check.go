@@ -1,0 +1,130 @@
+package tune
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/kgen-dev/kgen/bench/vm"
+	"github.com/kgen-dev/kgen/kernels/family"
+	"github.com/kgen-dev/kgen/kernels/space"
+	"github.com/kgen-dev/kgen/tune/store"
+	"github.com/kgen-dev/kgen/tune/trial"
+)
+
+const (
+	// mostData bounds the bytes of the problem whose blocks are sampled, of which the
+	// virtual machine keeps a copy, and mostBlock the operations of a block. A larger
+	// problem is halved until it fits.
+	mostData  = 1 << 29
+	mostBlock = 1e9
+
+	// sampled is how many blocks of the full size are checked.
+	sampled = 2
+)
+
+// verifier is what programs are checked on: the virtual machine with all of an awkward
+// small problem, and a few blocks of the full size.
+type verifier struct {
+	err   error  // why nothing can be checked
+	small *stage // nil where no small problem runs the same program
+	full  *stage
+}
+
+// check checks a configuration on the virtual machine; the lock is held.
+func (k *Kernel) check(ctx context.Context, c space.Config) (trial.Ran, error) {
+	if k.verifier == nil {
+		k.verifier = &verifier{}
+		k.verifier.err = k.prepare(c)
+	}
+	err := k.verifier.err
+	if err == nil {
+		err = k.checkBoth(ctx, c)
+	}
+	var wrong wrongError
+	switch {
+	case ctx.Err() != nil:
+		return trial.Ran{}, context.Cause(ctx)
+	case err == nil:
+		return trial.Ran{Outcome: store.Correct, Verified: true}, nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return trial.Ran{Outcome: store.Timeout, Error: "not checked within " + checkDeadline.String()}, nil
+	case errors.As(err, &wrong):
+		return trial.Ran{Outcome: wrong.outcome, Error: err.Error()}, nil
+	}
+	return trial.Ran{Outcome: store.Predicted, Error: "not checked: " + err.Error()}, nil
+}
+
+// prepare makes the virtual machine and the data, for configurations like one.
+func (k *Kernel) prepare(c space.Config) error {
+	device, err := vm.New(vm.Options{GPU: k.GPU, Seed: k.Seed})
+	if err != nil {
+		return err
+	}
+	v := k.verifier
+	r := rand.New(rand.NewPCG(k.Seed, 2))
+	small, err := shrink(k.Family, k.Problem, c, r)
+	switch {
+	case err == nil:
+		if v.small, err = newStage(device, small, k.Seed); err != nil {
+			return err
+		}
+		k.Log.Info("small problem", "problem", small.Settings().String())
+	case bytesOf(k.Problem) > mostData:
+		return fmt.Errorf("no small problem to check on: %w", err)
+	}
+	p, err := k.lower(c)
+	if err != nil {
+		return err
+	}
+	full, err := halve(k.Family, k.Problem, c, func(q family.Problem) bool {
+		plan, err := p.compiled.Plan(Arguments(q.Args()))
+		return err == nil && bytesOf(q) <= mostData && q.Work().FLOPs <= mostBlock*float64(plan.Steps[0].Grid)
+	})
+	if err != nil {
+		return fmt.Errorf("%d bytes of tensors: %w", bytesOf(k.Problem), err)
+	}
+	v.full, err = newStage(device, full, k.Seed+1)
+	return err
+}
+
+// checkBoth runs both texts of a configuration's program, the compiler's PTX and our own.
+func (k *Kernel) checkBoth(ctx context.Context, c space.Config) error {
+	ctx, cancel := context.WithTimeout(ctx, checkDeadline)
+	defer cancel()
+	p, src, err := k.print(c)
+	if err != nil {
+		return err
+	}
+	b, err := k.build(ctx, p, src)
+	if err != nil {
+		return err
+	}
+	direct, err := p.compiled.PTX()
+	if err != nil {
+		return err
+	}
+	texts := []struct{ name, ptx string }{{"our PTX", direct}}
+	if k.builder.nvrtc != nil {
+		texts = append(texts, struct{ name, ptx string }{"NVRTC's PTX", string(b.PTX)})
+	}
+	v := k.verifier
+	r := rand.New(rand.NewPCG(k.Seed, 3))
+	parts, err := v.full.problem.Parts(c, r, sampled)
+	if err != nil {
+		return err
+	}
+	for _, t := range texts {
+		if v.small != nil {
+			all := []family.Part{whole(v.small.problem)}
+			if err := v.small.check(ctx, []byte(t.ptx), p.compiled, all); err != nil {
+				return fmt.Errorf("%s on %s: %w", t.name, v.small.problem.Settings(), err)
+			}
+		}
+		if err := v.full.check(ctx, []byte(t.ptx), p.compiled, parts); err != nil {
+			return fmt.Errorf("%s on %s: %w", t.name, v.full.problem.Settings(), err)
+		}
+	}
+	return nil
+}

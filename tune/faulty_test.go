@@ -1,0 +1,134 @@
+package tune
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kgen-dev/kgen/kernels/space"
+	"github.com/kgen-dev/kgen/tune/store"
+	"github.com/kgen-dev/kgen/tune/trial"
+)
+
+// fault is what becomes of a process that tries a configuration.
+type fault int
+
+const (
+	none fault = iota
+	crashed
+	hung
+	killed
+)
+
+func faultOf(c space.Config) fault {
+	is := func(name string, v int) bool { got, _ := c.Get(name); return got == v }
+	switch {
+	case is("warps", 4) && is("stages", 4):
+		return crashed
+	case is("BM", 64) && is("BN", 64) && is("warps", 8) && is("stages", 4):
+		return hung
+	case is("stages", 3):
+		return killed
+	}
+	return none
+}
+
+// faulty tries configurations, some of which end or stop the process.
+type faulty struct{ *Kernel }
+
+func (f faulty) fault(point []int) fault {
+	c, err := f.config(point)
+	if err != nil {
+		panic(err)
+	}
+	return faultOf(c)
+}
+
+func (f faulty) Compile(ctx context.Context, point []int) (trial.Built, error) {
+	switch f.fault(point) {
+	case crashed:
+		os.Exit(139)
+	case hung:
+		time.Sleep(time.Hour)
+	}
+	return f.Kernel.Compile(ctx, point)
+}
+
+func (f faulty) Run(ctx context.Context, point []int, samples int) (trial.Ran, error) {
+	if f.fault(point) == killed {
+		self, err := os.FindProcess(os.Getpid())
+		if err != nil {
+			panic(err)
+		}
+		_ = self.Kill()
+		time.Sleep(time.Hour)
+	}
+	return f.Kernel.Run(ctx, point, samples)
+}
+
+func serveFaulty(dir string) error {
+	o, err := options(dir)
+	if err != nil {
+		return err
+	}
+	defer o.Store.Close()
+	k, err := NewKernel(context.Background(), o, nil)
+	if err != nil {
+		return err
+	}
+	return trial.Serve(context.Background(), faulty{k}, os.Stdin, os.Stdout)
+}
+
+// A process that crashes, hangs or is killed ends its own configuration, in its class, and
+// the rest comes out as it does in one process.
+func TestProcessesThatFailEndAlone(t *testing.T) {
+	o := testOptions(t, t.TempDir())
+	o.Configs, o.Top = 100, 8
+	alone := run(t, o)
+	require.Zero(t, alone.Failed)
+
+	other := testOptions(t, t.TempDir())
+	other.Configs, other.Top = o.Configs, o.Top
+	dir := t.TempDir()
+	pool := &trial.Pool{
+		Workers: 2, Deadlines: trial.Deadlines{Compile: 5 * time.Second},
+		Command: func() *exec.Cmd {
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), faultyEnv+"="+dir)
+			cmd.Stderr = os.Stderr
+			return cmd
+		},
+	}
+	t.Cleanup(pool.Close)
+	other.Trials = pool
+	r := run(t, other)
+	require.NotEmpty(t, r.Best)
+	require.Len(t, r.Causes, 3)
+	for _, c := range r.Causes {
+		want := map[fault]store.Outcome{crashed: store.Compile, hung: store.Timeout, killed: store.Runtime}[faultOf(c.Config)]
+		require.Equal(t, want, c.Outcome, "%s: %s", c.Config, c.Error)
+	}
+	require.Equal(t, r.Failures[store.Runtime], len(r.Wrong))
+	failed := 0
+	for _, n := range r.Failures {
+		failed += n
+	}
+	require.Equal(t, r.Failed, failed)
+	var right []Best
+	for _, b := range alone.Best {
+		if faultOf(b.Config) == none {
+			right = append(right, b)
+		}
+	}
+	for i, b := range r.Best {
+		require.Equal(t, none, faultOf(b.Config))
+		require.True(t, b.Verified)
+		if i < len(right) {
+			require.Equal(t, right[i], b)
+		}
+	}
+}
