@@ -9,11 +9,11 @@ import (
 	"github.com/kgen-dev/kgen/ir/layout"
 )
 
-// Clusters. Neighbours along the first axis of the tile space run together on
-// neighbouring SMs. What all of them read, each copies a part of, to all: a buffer is full
-// when the parts of all blocks have come, and free when the warps of all blocks have given
-// it back. The tile space is rounded up to whole clusters: a tile outside reads zeros and
-// writes nothing.
+// Clusters. Their blocks divide a tile (see divide), or have a tile each: then neighbours
+// along the first axis of the tile space run together on neighbouring SMs. What all of
+// them read, each copies a part of, to all: a buffer is full when the parts of all blocks
+// have come, and free when the warps of all blocks have given it back. The tile space is
+// rounded up to whole clusters: a tile outside reads zeros and writes nothing.
 
 // mostCluster is the largest cluster that every GPU with clusters takes (CUDA C
 // Programming Guide, thread block clusters).
@@ -21,9 +21,10 @@ const mostCluster = 8
 
 // cluster is how a kernel's blocks work together.
 type cluster struct {
-	blocks int                // a power of two; 1: each works alone
-	parts  map[*ir.Op]part    // by copy that each block does a part of
-	rings  map[*ir.Value]bool // those with mbarriers at which warps of all blocks arrive
+	blocks  int                // with a tile each, a power of two; 1: each works alone
+	perTile int                // that divide a tile, a power of two; 1: none do
+	parts   map[*ir.Op]part    // by copy that each block does a part of
+	rings   map[*ir.Value]bool // those with mbarriers at which warps of all blocks arrive
 }
 
 // part is how a copy is cut into one for each block: by rows, or by the atoms of its
@@ -36,9 +37,9 @@ var errNoCopies = errors.New("no warps of their own copy ahead")
 // clusterOf decides what the blocks of a cluster copy for each other. The error says why
 // they work alone although the kernel asks for clusters.
 func clusterOf(k *ir.Kernel) (cluster, error) {
-	c := cluster{blocks: 1}
+	c := cluster{blocks: 1, perTile: dividedBy(k)}
 	n := k.Hints.Cluster
-	if n < 2 || len(k.Space) == 0 {
+	if n < 2 || len(k.Space) == 0 || c.perTile > 1 {
 		return c, nil
 	}
 	var roles *ir.Op
@@ -51,7 +52,7 @@ func clusterOf(k *ir.Kernel) (cluster, error) {
 		return c, errNoCopies
 	}
 	varies := varying(k, k.Space[0].Var)
-	found := cluster{blocks: n, parts: map[*ir.Op]part{}, rings: map[*ir.Value]bool{}}
+	found := cluster{blocks: n, perTile: 1, parts: map[*ir.Op]part{}, rings: map[*ir.Value]bool{}}
 	for _, loop := range roles.Regions[copyRole].Ops {
 		if loop.Code != ir.OpFor {
 			continue

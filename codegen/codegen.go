@@ -52,8 +52,9 @@ type Kernel struct {
 	Params      []Param
 	Threads     int       // in a block, along x
 	SharedBytes int       // dynamic shared memory; 0 when it is static
-	Cluster     int       // blocks of a cluster, along the first axis of the tile space, which is rounded up to whole ones
-	Space       []ir.Expr // tiles along each axis
+	Cluster     int       // blocks of a cluster: neighbours along the first axis of the tile space, which is rounded up to whole ones
+	PerTile     int       // blocks of a cluster that have a tile together; 1: each has its own
+	Space       []ir.Expr // tiles along each axis, and the blocks of a tile where they are several
 	Assume      []Assumption
 	// Bounds are what a launch must check beside: each, over the sizes and integer
 	// scalars by name, must be at most math.MaxInt32, so that no index leaves 32 bits.
@@ -135,15 +136,20 @@ func (c *Compiled) kernel(k *ir.Kernel, gpu *target.GPU, o Options) error {
 	if s.thread.Shared > most {
 		return fmt.Errorf("kernel %s: %d bytes of shared memory: %w: want at most %d", k.Name, s.thread.Shared, ErrResources, most)
 	}
-	out := Kernel{Name: k.Name, Params: s.params, Threads: s.thread.Threads, Cluster: s.thread.Cluster, Bounds: s.bounds, Notes: s.machine.notes}
+	perTile := dividedBy(s.kernel)
+	out := Kernel{Name: k.Name, Params: s.params, Threads: s.thread.Threads, Cluster: s.thread.Cluster, PerTile: perTile, Bounds: s.bounds, Notes: s.machine.notes}
 	if s.thread.Dynamic {
 		out.SharedBytes = s.thread.Shared
 	}
 	for i, a := range k.Space {
-		if blocks := ir.Lit(int64(out.Cluster)); i == 0 && out.Cluster > 1 {
+		if n := out.Cluster / perTile; i == 0 && n > 1 {
+			blocks := ir.Lit(int64(n))
 			a.Count = a.Count.CeilDiv(blocks).Times(blocks)
 		}
 		out.Space = append(out.Space, a.Count)
+	}
+	if perTile > 1 {
+		out.Space = append(out.Space, ir.Lit(int64(perTile)))
 	}
 	for _, a := range k.Assume {
 		for i, p := range k.Params {

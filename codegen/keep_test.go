@@ -48,16 +48,19 @@ func TestTilesLoadedTwiceAreKept(t *testing.T) {
 	gpu, err := target.Lookup("a100")
 	require.NoError(t, err)
 	for _, tt := range []struct {
-		assume, again string
-		loads         int
+		assume, again, step string
+		loads               int
 	}{
-		{"assume dim(%x, 1) in 1 .. 8192", "%x", 1},
-		{"assume dim(%x, 1) in 1 .. 40960", "%x", 1},
-		{"assume dim(%x, 1) in 1 .. 65536", "%x", 2}, // 256 KiB
-		{"assume stride(%x, 0) % 4 = 0", "%x", 2},    // any number of columns
-		{"assume dim(%x, 1) in 1 .. 8192", "%y", 2},  // another view, that the loop writes
+		{"assume dim(%x, 1) in 1 .. 8192", "%x", "1024", 1},
+		{"assume dim(%x, 1) in 1 .. 40960", "%x", "1024", 1},
+		{"assume dim(%x, 1) in 1 .. 65536", "%x", "1024", 2}, // 256 KiB
+		{"assume stride(%x, 0) % 4 = 0", "%x", "1024", 2},    // any number of columns
+		{"assume dim(%x, 1) in 1 .. 8192", "%y", "1024", 2},  // another view, that the loop writes
+		{"assume dim(%x, 1) in 1 .. 32768", "%x", "128", 1},
+		{"assume dim(%x, 1) in 1 .. 32768", "%x", "64", 2}, // more buffers than a ring has
 	} {
-		prog, err := ir.Parse("twice.tile", fmt.Appendf(nil, twice, tt.assume, tt.again))
+		text := strings.ReplaceAll(fmt.Sprintf(twice, tt.assume, tt.again), "1024", tt.step)
+		prog, err := ir.Parse("twice.tile", []byte(text))
 		require.NoError(t, err)
 		var staged string
 		_, err = codegen.Compile(prog, gpu, codegen.Options{Verify: true, Dump: func(_, pass, text string) {

@@ -85,7 +85,10 @@ func TestDropoutMaskIsOne(t *testing.T) {
 			configs := slices.Collect(bound.All())
 			require.Greater(t, len(configs), 20)
 			for bn, tiles := range map[int]int{128: 7, 256: 4, 512: 2} { // of rows that are kept
-				configs = append(configs, space.Of("BM", 512/bn, "BN", bn, "warps", 2, "passes", 2, "keep", tiles))
+				configs = append(configs, space.Of("BM", 512/bn, "BN", bn, "warps", 2, "passes", 2, "keep", tiles, "cluster", 1))
+			}
+			for cluster := 2; cluster <= 8 && gpu.CC.Major >= 9; cluster *= 2 { // and divided
+				configs = append(configs, space.Of("BM", 2, "BN", 128, "warps", 2, "passes", 2, "keep", 8/cluster, "cluster", cluster))
 			}
 			for _, c := range configs {
 				s := sampleOf(t, f, problem, c, gpu)
@@ -147,8 +150,8 @@ func (s *sample) runPTX(t *testing.T) map[string]*eval.Tensor {
 func TestLayerNormMovesTheLeast(t *testing.T) {
 	f, err := kernels.Family("layernorm")
 	require.NoError(t, err)
-	kept := func(bn, warps, tiles int) space.Config {
-		return space.Of("BM", 1, "BN", bn, "warps", warps, "passes", 2, "keep", tiles)
+	kept := func(bn, warps, tiles, cluster int) space.Config {
+		return space.Of("BM", 1, "BN", bn, "warps", warps, "passes", 2, "keep", tiles, "cluster", cluster)
 	}
 	for _, tt := range []struct {
 		gpu    string
@@ -163,10 +166,13 @@ func TestLayerNormMovesTheLeast(t *testing.T) {
 		{"a100", map[string]string{"rows": "6", "cols": "40960"}, space.Config{}},
 		{"h100", map[string]string{"rows": "6", "cols": "57336", "dtype": "f32", "norm": "rms"}, space.Config{}},
 		{"rtx4090", map[string]string{"rows": "6", "cols": "49152", "residual": "none"}, space.Config{}},
-		{"a100", map[string]string{"rows": "24", "cols": "8192"}, kept(2048, 4, 4)},
-		{"rtx4090", map[string]string{"rows": "12", "cols": "16001", "residual": "f32"}, kept(2048, 8, 8)},
-		{"t4", map[string]string{"rows": "12", "cols": "12288", "dtype": "f32"}, kept(1024, 8, 12)},
-		{"a100", map[string]string{"rows": "6", "cols": "32768", "dtype": "f32"}, kept(4096, 16, 8)},
+		{"a100", map[string]string{"rows": "24", "cols": "8192"}, kept(2048, 4, 4, 1)},
+		{"rtx4090", map[string]string{"rows": "12", "cols": "16001", "residual": "f32"}, kept(2048, 8, 8, 1)},
+		{"t4", map[string]string{"rows": "12", "cols": "12288", "dtype": "f32"}, kept(1024, 8, 12, 1)},
+		{"a100", map[string]string{"rows": "6", "cols": "32768", "dtype": "f32"}, kept(4096, 16, 8, 1)},
+		{"h100", map[string]string{"rows": "4", "cols": "262144"}, space.Config{}}, // a cluster's shared memory holds a row
+		{"h100", map[string]string{"rows": "2", "cols": "131072", "norm": "rms", "residual": "none", "dtype": "f32"}, space.Config{}},
+		{"h100", map[string]string{"rows": "4", "cols": "65536"}, kept(4096, 8, 2, 8)},
 	} {
 		gpu, err := target.Lookup(tt.gpu)
 		require.NoError(t, err)

@@ -39,7 +39,9 @@ type lowering struct {
 	tidIn     *simt.Value // the thread's number in the role being lowered; nil: in the block
 	gate      *simt.Value // of the releases being lowered; nil: always
 	cluster   cluster
-	late      bool // in a loop that releases its buffers an iteration later
+	rank      *simt.Value // of the block, among those that divide its tile
+	arrived   bool        // at the cluster's barrier, and not waited yet
+	late      bool        // in a loop that releases its buffers an iteration later
 	flight    []underWay
 	turns     *turns // of the loop being lowered; nil: none are taken
 }
@@ -63,12 +65,16 @@ func lower(k *ir.Kernel, m *machine) (*simt.Kernel, []Param, error) {
 	if l.cluster, alone = clusterOf(k); alone != nil && m.wgmma && (!errors.Is(alone, errNoCopies) || len(m.notes) == 0) { // else staging has said why
 		m.notes = append(m.notes, fmt.Sprintf("clusters of %d blocks are left out: %v", k.Hints.Cluster, alone))
 	}
-	s.Cluster = l.cluster.blocks
+	s.Cluster = l.cluster.blocks * l.cluster.perTile
 	s.Shared, s.SharedAlign, s.Dynamic = l.plan.size, l.plan.align, l.plan.size > 48<<10
 	for _, p := range k.Params {
 		l.param(p)
 	}
 	l.tileSpace()
+	if l.cluster.perTile > 1 {
+		l.b.ClusterArrive()
+		l.arrived = true
+	}
 	l.region(k.Body)
 	l.landAll()
 	return s, l.params, nil
@@ -116,6 +122,10 @@ func (l *lowering) op(o *ir.Op) {
 	case ir.OpStore:
 		if o.Bulk {
 			l.tensorStore(o)
+			return
+		}
+		if o.Blocks > 1 {
+			l.storeOnce(o)
 			return
 		}
 		l.store(o)
@@ -208,7 +218,8 @@ func (l *lowering) loop(o *ir.Op) {
 	before, outerLate := l.pending, l.late
 	l.late = releasesLate(o)
 	l.enterLoop(o)
-	results := l.b.For(l.scalar(o.Args[0]), l.scalar(o.Args[1]), l.scalar(o.Args[2]), init, func(i *simt.Value, c []*simt.Value) []*simt.Value {
+	lo, hi := l.rangeOf(o)
+	results := l.b.For(lo, hi, l.scalar(o.Args[2]), init, func(i *simt.Value, c []*simt.Value) []*simt.Value {
 		l.scalars[body.Params[0]] = i.Named(nameOr(body.Params[0], "i"))
 		for _, p := range body.Params[1:] {
 			c = l.define(p, c)

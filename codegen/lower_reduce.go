@@ -7,7 +7,7 @@ import (
 )
 
 // reduce folds registers, then lanes by butterflies, then warps through shared
-// memory.
+// memory, then the blocks of a cluster through theirs.
 func (l *lowering) reduce(o *ir.Op) {
 	src := l.tile(o.Args[0])
 	st, ok := src.l.Reduce(o.Axis)
@@ -29,6 +29,9 @@ func (l *lowering) reduce(o *ir.Op) {
 	}
 	if len(st.Warps) > 0 {
 		out = l.acrossWarps(o, src.l, st, out)
+	}
+	if o.Blocks > 1 {
+		out = l.acrossBlocks(o, src.l.Slice(o.Axis), out)
 	}
 	r := o.Result()
 	for i, v := range out {
@@ -111,14 +114,7 @@ func (l *lowering) acrossWarps(o *ir.Op, lay *layout.Layout, st layout.Stages, v
 	for _, n := range slice.Shape() {
 		count *= n
 	}
-	// Where each place of the slice lies: its row-major number.
-	at := func(r int) *simt.Value {
-		n := b.Const32(0)
-		for d := range slice.Rank() {
-			n = b.Add(b.Mul(n, b.Const32(slice.Extent(d))), l.coordinate(slice, r, d))
-		}
-		return b.Mul(n, b.Const32(size))
-	}
+	at := func(r int) *simt.Value { return l.sliceOffset(slice, r, vs[0].Type) }
 	columns := make([]int, layout.LaneBits+log2(l.warps))
 	for i, w := range st.Warps {
 		columns[layout.LaneBits+log2(w)] = count * size << i

@@ -69,13 +69,13 @@ func counted(o *ir.Op) (v *ir.Value, depth int) {
 			continue
 		}
 		for _, a := range in.Args {
-			if a.Type.Kind != ir.Ring || a.Type.Depth == 1 || !slices.Contains(body.Params[1:], slot) {
+			if a.Type.Kind != ir.Ring || ringDepth(a) == 1 || !slices.Contains(body.Params[1:], slot) {
 				continue
 			}
-			if depth != 0 && depth != a.Type.Depth || v != nil && v != slot {
+			if depth != 0 && depth != ringDepth(a) || v != nil && v != slot {
 				return nil, 0
 			}
-			v, depth = slot, a.Type.Depth
+			v, depth = slot, ringDepth(a)
 		}
 	}
 	if v == nil {

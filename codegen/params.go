@@ -244,10 +244,14 @@ func (l *lowering) offset(v *view, indices []*ir.Value) *simt.Value {
 func (l *lowering) tileSpace() {
 	b := l.b
 	axes := l.k.Space
+	id := b.Special(simt.CtaX)
+	if n := l.cluster.perTile; n > 1 {
+		l.rank = b.And(id, b.Const32(n-1)).Named("rank")
+		id = b.DivU(id, b.Const32(n))
+	}
 	if len(axes) == 0 {
 		return
 	}
-	id := b.Special(simt.CtaX)
 	counts := make([]*simt.Value, len(axes))
 	for i, a := range axes {
 		counts[i] = l.expr(a.Count)

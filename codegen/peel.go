@@ -12,8 +12,8 @@ import (
 //
 // A small loop is split there in two: the first part selects nothing. A loop with
 // dots stays whole, since two copies of its body would cost twice the instruction
-// cache and twice ptxas' time; its masks move behind a branch that all threads take
-// alike.
+// cache and twice ptxas' time, and so does one that the blocks of a cluster divide;
+// its masks move behind a branch that all threads take alike.
 func peel(k *ir.Kernel) {
 	p := &peeler{k: k}
 	p.region(k.Body)
@@ -65,7 +65,7 @@ func (p *peeler) split(e *editor, o *ir.Op) *ir.Op {
 		return o
 	}
 	mid := p.middle(e, o, bounds)
-	if slices.ContainsFunc(body.Ops, func(b *ir.Op) bool { return b.Code == ir.OpDot }) {
+	if o.Blocks > 1 || slices.ContainsFunc(body.Ops, func(b *ir.Op) bool { return b.Code == ir.OpDot }) {
 		p.branch(body, mid, proved)
 		return o
 	}

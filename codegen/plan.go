@@ -33,9 +33,10 @@ type PlanStep struct {
 	SharedBytes int // dynamic
 	Args        []PlanArg
 
-	counts []int64 // tiles of the tile space along each axis, in whole clusters
-	blocks int64   // of a cluster
-	order  ir.Order
+	counts  []int64 // tiles of the tile space along each axis, in whole clusters
+	blocks  int64   // of a cluster, with a tile each
+	perTile int64   // blocks that have a tile together
+	order   ir.Order
 }
 
 // PlanArg is an argument of a launch: bits, or the address of memory.
@@ -183,7 +184,7 @@ func (c *Compiled) step(s ir.Step, all []Argument, names map[string]int) (PlanSt
 		}
 	}
 	src := c.Program.Kernel(s.Kernel)
-	out := PlanStep{Kernel: k.Name, Threads: k.Threads, SharedBytes: k.SharedBytes, Grid: 1, order: src.Order, blocks: int64(k.Cluster)}
+	out := PlanStep{Kernel: k.Name, Threads: k.Threads, SharedBytes: k.SharedBytes, Grid: 1, order: src.Order, blocks: int64(k.Cluster / k.PerTile), perTile: int64(k.PerTile)}
 	args := make([]Argument, len(s.Args))
 	memory := make([]int, len(s.Args))
 	sizes := map[string]int64{}
@@ -212,6 +213,7 @@ func (c *Compiled) step(s ir.Step, all []Argument, names map[string]int) (PlanSt
 		out.counts = append(out.counts, n)
 		out.Grid *= n
 	}
+	out.counts = out.counts[:len(src.Space)]
 	for _, p := range k.Params {
 		out.Args = append(out.Args, p.pass(args[p.Arg], memory[p.Arg]))
 	}
@@ -354,8 +356,24 @@ func scalarInt(v *ir.Value, a Argument) int64 {
 }
 
 // Block returns which block of the grid computes a point of the tile space: the
-// inverse of what the kernel does with its block number.
+// inverse of what the kernel does with its block number. Where several blocks have a tile
+// together, a further coordinate says which of them; without it it is the first.
 func (s *PlanStep) Block(point []int) (int64, error) {
+	if s.perTile < 2 {
+		return s.blockOf(point)
+	}
+	which, n := int64(0), len(s.counts)
+	if len(point) > n {
+		point, which = point[:n], int64(point[n])
+	}
+	if which < 0 || which >= s.perTile {
+		return 0, fmt.Errorf("kernel %s: block %d of a tile: want 0 to %d", s.Kernel, which, s.perTile-1)
+	}
+	block, err := s.blockOf(point)
+	return block*s.perTile + which, err
+}
+
+func (s *PlanStep) blockOf(point []int) (int64, error) {
 	if len(point) != len(s.counts) {
 		return 0, fmt.Errorf("kernel %s: point %v: want %d coordinates", s.Kernel, point, len(s.counts))
 	}

@@ -2,13 +2,26 @@ package codegen
 
 import "slices"
 
-// Tiles returns the extent of the step's tile space along each axis; their product is
-// Grid.
-func (s *PlanStep) Tiles() []int64 { return slices.Clone(s.counts) }
+// Tiles returns the extent of the step's tile space along each axis, and how many blocks
+// have a tile together if several do; their product is Grid.
+func (s *PlanStep) Tiles() []int64 {
+	if s.perTile > 1 {
+		return append(slices.Clone(s.counts), s.perTile)
+	}
+	return slices.Clone(s.counts)
+}
 
-// Point returns the point of the tile space that a block of the grid computes: the
-// inverse of Block. The block must be in the grid.
+// Point returns the point of the tile space that a block of the grid computes, and which
+// it is of the blocks that have the tile together if several do: the inverse of Block. The
+// block must be in the grid.
 func (s *PlanStep) Point(block int64) []int {
+	if n := s.perTile; n > 1 {
+		return append(s.tileOf(block/n), int(block%n))
+	}
+	return s.tileOf(block)
+}
+
+func (s *PlanStep) tileOf(block int64) []int {
 	at := make([]int, len(s.counts))
 	if len(at) == 0 {
 		return at

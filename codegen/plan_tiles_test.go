@@ -20,6 +20,10 @@ func TestPointInvertsBlock(t *testing.T) {
 			s.counts = append(s.counts, n)
 			s.Grid *= n
 		}
+		if r.IntN(3) == 0 {
+			s.perTile = 1 << r.IntN(4)
+			s.Grid *= s.perTile
+		}
 		if r.IntN(2) == 0 {
 			s.order.Group = r.IntN(6)
 		}

@@ -90,6 +90,9 @@ func (p *planner) walk(r *ir.Region) error {
 			p.list = append(p.list, b)
 			p.plan.buffers[o] = b
 		}
+		if o.Code == ir.OpReduce && o.Blocks > 1 {
+			p.exchange(o)
+		}
 		p.touch(o, r)
 		for _, in := range o.Regions {
 			if err := p.walk(in); err != nil {
@@ -128,6 +131,14 @@ func (p *planner) handed(o *ir.Op) {
 	}
 }
 
+// exchange plans where the blocks of a cluster put their parts of a reduction: others
+// write there at any time, so it is for nothing else.
+func (p *planner) exchange(o *ir.Op) {
+	b := &buffer{size: exchangeBytes(o, o.Blocks), depth: 1, align: 16, last: math.MaxInt}
+	p.list = append(p.list, b)
+	p.plan.buffers[exchangeOf{o}] = b
+}
+
 func (p *planner) touch(o *ir.Op, r *ir.Region) {
 	for _, a := range o.Args {
 		if u := p.rings[a]; u != nil {
@@ -164,7 +175,7 @@ func (p *planner) extend(r *ir.Region, at int) {
 
 func (p *planner) ring(o *ir.Op) {
 	v := o.Result()
-	b := &buffer{depth: v.Type.Depth, first: p.n, last: p.n}
+	b := &buffer{depth: ringDepth(v), first: p.n, last: p.n}
 	u := &ringUse{value: v, buf: b}
 	p.rings[v] = u
 	if v.Type.Shared != nil {

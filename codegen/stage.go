@@ -39,13 +39,14 @@ func stage(k *ir.Kernel, m *machine) {
 	s.split()
 }
 
-// forget drops the layouts that a program came with, and how it stores.
+// forget drops the layouts that a program came with, how it stores, and what is divided
+// among blocks.
 func forget(r *ir.Region) {
 	for _, v := range r.Params {
 		v.Type.Layout = nil
 	}
 	for _, o := range r.Ops {
-		o.Bulk = false
+		o.Bulk, o.Blocks = false, 0
 		for _, v := range o.Results {
 			v.Type.Layout, v.Type.Shared = nil, nil
 		}

@@ -10,7 +10,8 @@ import (
 // Loops over the same range often compute the same tiles: those of a row for its mean,
 // for its variance and for what is written. Where they are loaded, and a ring as deep as
 // the range is long fits into shared memory, the first loop leaves them there and the
-// others read them, so that memory is read once.
+// others read them, so that memory is read once. In a cluster each block may do a part of
+// it (see divide).
 
 // keep looks for such loops among a region's own; one set of them is served.
 func (s *stager) keep(r *ir.Region, m *machine) {
@@ -27,8 +28,13 @@ func (s *stager) keep(r *ir.Region, m *machine) {
 			}
 		}
 		k.narrow()
-		if len(k.tiles) > 0 && trips*k.bytes()+k.scratch() <= m.shared {
-			k.apply(r, trips)
+		if len(k.tiles) == 0 {
+			continue
+		}
+		blocks := k.divide(r, loops, m)
+		if each := (trips + blocks - 1) / blocks; each*blocks <= ir.MaxDepth && each*k.bytes()+k.scratch()+k.exchange(r, blocks) <= m.shared {
+			k.assign(r, blocks)
+			k.apply(r, each, blocks)
 			return
 		}
 	}
@@ -165,13 +171,17 @@ func (k *kept) scratch() int {
 	return n
 }
 
-// apply makes the first loop write the tiles into rings and the later ones read them.
-func (k *kept) apply(r *ir.Region, trips int) {
+// apply makes the first loop write the tiles into rings, which hold as many in each block,
+// and the later ones read them.
+func (k *kept) apply(r *ir.Region, each, blocks int) {
 	rings := map[*ir.Value]*ir.Value{}
 	e := &editor{k: k.k, pos: k.first.Pos}
 	for _, v := range k.tiles {
-		ring := e.one(&ir.Op{Code: ir.OpRing, Pos: v.Def.Pos}, ir.RingOf(trips, v.Type.Elem, v.Type.Shape...))
+		ring := e.one(&ir.Op{Code: ir.OpRing, Pos: v.Def.Pos}, ir.RingOf(each*blocks, v.Type.Elem, v.Type.Shape...))
 		ring.Name = v.Name
+		if blocks > 1 {
+			ring.Def.Blocks = blocks
+		}
 		rings[v] = ring
 	}
 	it := k.number(e, k.first)

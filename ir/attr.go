@@ -27,6 +27,11 @@ type Attrs struct {
 
 	Bulk bool // store: by a tensor map, through shared memory
 
+	// Blocks of a cluster that have a part each, 0: the block is alone. for: of the
+	// iterations, one after the other; ring: of the buffers, which each counts from 0;
+	// reduce: of what is combined; store: one of them does it.
+	Blocks int
+
 	Pending int    // wait: groups committed later that may stay in flight
 	Roles   []Role // roles: one for each region
 
@@ -142,6 +147,7 @@ const (
 	attrSpecialise
 	attrBulk
 	attrPingpong
+	attrBlocks
 	attrPending
 	attrRoles
 	attrSched
@@ -179,6 +185,7 @@ var attrTable = [numAttrs]struct {
 	attrSpecialise: {name: "specialise", field: func(a *Attrs) any { return &a.Specialise }},
 	attrBulk:       {name: "bulk", field: func(a *Attrs) any { return &a.Bulk }},
 	attrPingpong:   {name: "pingpong", field: func(a *Attrs) any { return &a.Pingpong }},
+	attrBlocks:     {name: "blocks", field: func(a *Attrs) any { return &a.Blocks }},
 	attrPending:    {name: "pending", field: func(a *Attrs) any { return &a.Pending }},
 	attrRoles:      {name: "roles"},
 	attrSched:      {name: "sched"},

@@ -23,7 +23,7 @@ var (
 var (
 	attrsFast   = []attrID{attrFast}
 	attrsAxis   = []attrID{attrAxis}
-	attrsReduce = []attrID{attrCombine, attrAxis}
+	attrsReduce = []attrID{attrCombine, attrAxis, attrBlocks}
 )
 
 // opTable is the one description of the operations. An access is a view, an
@@ -105,7 +105,7 @@ func init() {
 			Slots: []Slot{slotView, slotIndices, slotLimit, slotMask, slotFill}, Attrs: []attrID{attrDims},
 			Effect: ReadsGlobal, Results: 1, Typed: true, rule: ruleLoad},
 		OpStore: {Name: "store", Doc: "elements of a view set",
-			Slots: []Slot{slotView, slotIndices, slotValue, slotLimit, slotMask}, Attrs: []attrID{attrDims, attrBulk},
+			Slots: []Slot{slotView, slotIndices, slotValue, slotLimit, slotMask}, Attrs: []attrID{attrDims, attrBulk, attrBlocks},
 			Effect: WritesGlobal, rule: ruleStore},
 		OpAtomic: {Name: "atomic", Doc: "elements of a view combined with the value's, each atomically; gives what was there (0 where not touched)",
 			Slots: []Slot{slotView, slotIndices, slotValue, slotLimit, slotMask}, Attrs: []attrID{attrCombine, attrDims, attrScope},
@@ -120,12 +120,12 @@ func init() {
 
 		OpFor: {Name: "for", Doc: "body for index lo, lo+step, .. below hi, with carried values",
 			Slots: []Slot{{Name: "lo", Kind: SlotIndex}, {Name: "hi", Kind: SlotIndex}, {Name: "step", Kind: SlotIndex}, {Name: "init", Kind: SlotAny}},
-			Attrs: []attrID{attrStages, attrUnroll, attrSpecialise, attrPingpong}, Effect: Control, Results: -1, Regions: 1, rule: ruleFor},
+			Attrs: []attrID{attrStages, attrUnroll, attrSpecialise, attrPingpong, attrBlocks}, Effect: Control, Results: -1, Regions: 1, rule: ruleFor},
 		OpIf: {Name: "if", Doc: "the first region if cond, else the second", Slots: []Slot{{Name: "cond", Kind: SlotScalar}},
 			Effect: Control, Results: -1, Regions: 2, rule: ruleIf},
 		OpYield: {Name: "yield", Doc: "ends a region with its values", Slots: []Slot{{Name: "values", Kind: SlotAny}}, Effect: Control, rule: ruleYield},
 
-		OpRing: {Name: "ring", Doc: "a ring of shared buffers, undefined at first; index k means buffer k mod depth", Results: 1, Typed: true, rule: ruleRing},
+		OpRing: {Name: "ring", Doc: "a ring of shared buffers, undefined at first; index k means buffer k mod depth", Attrs: []attrID{attrBlocks}, Results: 1, Typed: true, rule: ruleRing},
 		OpAcquire: {Name: "acquire", Doc: "waits until the buffers are free for index slot", Slots: slotsRings,
 			Effect: Synchronises | WritesShared, rule: ruleRings},
 		OpCopy: {Name: "copy", Doc: "starts an asynchronous copy into a buffer; with pred false none",

@@ -64,7 +64,7 @@ type Hints struct {
 	MaxRegisters int
 	Blocks       int // resident blocks per SM to aim for
 	Swizzle      int // bytes of the shared-memory swizzle: 32, 64 or 128
-	Cluster      int // blocks per cluster along axis 0
+	Cluster      int // blocks per cluster: neighbours along axis 0, or parts of a tile whose loops they divide
 	Persistent   int // 1: one wave of blocks walks the tile space
 	Portable     int // 1: nothing that only the GPU's own architecture has
 	Overlap      int // 1: products of a loop's next iteration start before its own are over; 2: and two warpgroups take turns

@@ -143,9 +143,12 @@ func ruleIf(o *Op, want []Type) ([]Type, error) {
 	return want, nil
 }
 
-func ruleRing(_ *Op, want []Type) ([]Type, error) {
-	if want[0].Kind != Ring {
-		return nil, fmt.Errorf("ring of type %s: want a ring", want[0])
+func ruleRing(o *Op, want []Type) ([]Type, error) {
+	switch t := want[0]; {
+	case t.Kind != Ring:
+		return nil, fmt.Errorf("ring of type %s: want a ring", t)
+	case t.Depth%max(o.Blocks, 1) != 0:
+		return nil, fmt.Errorf("ring of %d buffers in %d blocks: want a part of the same depth in each", t.Depth, o.Blocks)
 	}
 	return want, nil
 }
@@ -173,6 +176,9 @@ func ruleRoles(o *Op, _ []Type) ([]Type, error) {
 	return nil, nil
 }
 
+// mostBlocks bounds the blocks of a cluster; no GPU has larger ones.
+const mostBlocks = 16
+
 // check reports what is wrong with an operation taken alone: number and kinds of
 // operands, attributes, types of results.
 func (o *Op) infer(want []Type) ([]Type, error) {
@@ -182,6 +188,9 @@ func (o *Op) infer(want []Type) ([]Type, error) {
 	}
 	if info.Typed && len(want) != 1 {
 		return nil, errors.New("want the type of the result")
+	}
+	if n := o.Blocks; n < 0 || n > mostBlocks || n&(n-1) != 0 {
+		return nil, fmt.Errorf("blocks %d: want a power of two up to %d", n, mostBlocks)
 	}
 	for _, t := range want {
 		if err := t.Check(); err != nil {

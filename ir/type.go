@@ -15,6 +15,7 @@ const (
 	MaxTileRank     = 4       // axes of a tile
 	MaxViewRank     = 8       // dimensions of a view
 	MaxTileElements = 1 << 24 // elements of one tile, and of one ring
+	MaxDepth        = 256     // buffers of a ring
 )
 
 // MaxDim is the largest size of a view's dimension. Indices are 32-bit numbers, and those
@@ -189,8 +190,8 @@ func (t Type) Check() error {
 	case Tile:
 		return checkShape(t.Shape, 1)
 	case Ring:
-		if t.Depth < 1 || t.Depth > 64 {
-			return fmt.Errorf("ring depth %d: want 1 to 64", t.Depth)
+		if t.Depth < 1 || t.Depth > MaxDepth {
+			return fmt.Errorf("ring depth %d: want 1 to %d", t.Depth, MaxDepth)
 		}
 		if len(t.Shape) == 0 {
 			return fmt.Errorf("type %s: want buffers of rank 1 or more", t)

@@ -158,11 +158,17 @@ func (p *printer) barrierObject(in *simt.Instr) assembled {
 	case simt.OpMbarArrive:
 		at("at", in.Args[0], int(in.Offset))
 		a.code = op + " _, [%0];"
-	case simt.OpMbarArriveAt:
+	case simt.OpMbarArriveAt, simt.OpStAt:
 		at("at", in.Args[0], 0)
 		a.asm.in("block", simt.I32)
 		a.args = append(a.args, p.unsigned(in.Args[1], precCond))
-		a.code = "{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; " + op + " _, [there]; }"
+		operands := " _, [there]"
+		if in.Op == simt.OpStAt {
+			a.asm.in("v", in.Args[2].Type)
+			a.args = append(a.args, p.unsigned(in.Args[2], precCond))
+			operands = " [there], %2"
+		}
+		a.code = "{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; " + op + operands + "; }"
 	case simt.OpTensorStore:
 		at("from", in.Args[0], int(in.Offset))
 		a.asm.in("map", simt.I64)

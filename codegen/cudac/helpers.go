@@ -227,7 +227,7 @@ func (p *printer) assembly(in *simt.Instr) assembled {
 		return p.store(in)
 	case simt.OpCpAsync:
 		return p.copyAsync(in)
-	case simt.OpMbarInit, simt.OpMbarArrive, simt.OpMbarExpect, simt.OpMbarWait, simt.OpMbarArriveAt, simt.OpTensorLoad, simt.OpTensorStore:
+	case simt.OpMbarInit, simt.OpMbarArrive, simt.OpMbarExpect, simt.OpMbarWait, simt.OpMbarArriveAt, simt.OpStAt, simt.OpTensorLoad, simt.OpTensorStore:
 		return p.barrierObject(in)
 	}
 	return p.plain(in)

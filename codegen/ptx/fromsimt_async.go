@@ -49,9 +49,8 @@ func (e *emitter) mbarrier(in *simt.Instr) {
 		e.jump(again, done, true, false)
 		return
 	case simt.OpMbarArriveAt:
-		there := e.fresh(regClassOf(simt.I32))
-		e.op(mapaU32, operandName(there), e.inReg(in.Args[0]), e.value(in.Args[1]))
-		e.guard(e.op(c, Operand{Kind: OpSink}, e.address(there, 0)), in)
+		there := e.there(in)
+		e.guard(e.op(c, Operand{Kind: OpSink}, there), in)
 	case simt.OpMbarInit:
 		e.guard(e.op(c, at, operandInt(in.Imm)), in)
 	case simt.OpMbarExpect:
@@ -59,6 +58,14 @@ func (e *emitter) mbarrier(in *simt.Instr) {
 	default:
 		e.guard(e.op(c, Operand{Kind: OpSink}, at), in)
 	}
+}
+
+// there is where the first operand, a shared address, is in the block of the cluster that
+// is the second.
+func (e *emitter) there(in *simt.Instr) Operand {
+	there := e.fresh(regClassOf(simt.I32))
+	e.op(mapaU32, operandName(there), e.inReg(in.Args[0]), e.value(in.Args[1]))
+	return e.address(there, 0)
 }
 
 // tensorLoad is a copy by a tensor map.

@@ -37,6 +37,8 @@ func (e *emitter) instr(in *simt.Instr) {
 		e.wgmma(in)
 	case simt.OpMbarInit, simt.OpMbarArrive, simt.OpMbarExpect, simt.OpMbarWait, simt.OpMbarArriveAt:
 		e.mbarrier(in)
+	case simt.OpStAt:
+		e.guard(e.op(e.opcode(in), e.there(in), e.value(in.Args[2])), in)
 	case simt.OpTensorLoad:
 		e.tensorLoad(in)
 	case simt.OpTensorStore:

@@ -17,11 +17,26 @@ func (b *Builder) MbarArriveAt(at, block *Value) {
 	in.Guard, in.GuardNot = b.guard, b.not
 }
 
+// StAt stores a value where a shared address is in another block of the cluster, or in
+// this. That block must have started, and must not end before.
+func (b *Builder) StAt(at, block, v *Value) {
+	b.check(OpStAt, v.Type, []*Value{at, block, v})
+	in := b.emit(OpStAt, v.Type, at, block, v)
+	in.Guard, in.GuardNot = b.guard, b.not
+}
+
 // ClusterSync waits until all threads of the cluster are here.
 func (b *Builder) ClusterSync() {
-	b.emit(OpClusterArrive, Void)
-	b.emit(OpClusterWait, Void)
+	b.ClusterArrive()
+	b.ClusterWait()
 }
+
+// ClusterArrive says that the thread is here, as each must before it waits for the
+// cluster's others by ClusterWait.
+func (b *Builder) ClusterArrive() { b.emit(OpClusterArrive, Void) }
+
+// ClusterWait waits until all threads of the cluster have arrived.
+func (b *Builder) ClusterWait() { b.emit(OpClusterWait, Void) }
 
 // MbarExpect counts an arrival, and bytes that the phase waits for.
 func (b *Builder) MbarExpect(at *Value, bytes int) { b.mbarrier(OpMbarExpect, at).Imm = int64(bytes) }

@@ -109,6 +109,8 @@ func (c *Counts) instr(in *Instr) {
 		c.access(in)
 	case OpLdMatrix, OpStMatrix:
 		c.Waves += or(in.Waves, int(in.Vec))
+	case OpStAt:
+		c.Waves++
 	case OpCpAsync:
 		n := in.CpAsyncBytes() * warpSize
 		c.Loads += int64(n)

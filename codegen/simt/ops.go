@@ -97,6 +97,7 @@ const (
 	OpCpAsyncWait // Imm: groups that may still be in flight
 	OpLdMatrix
 	OpStMatrix
+	OpStAt // (shared address, block of the cluster, value): stores where the address is in that block
 	OpPrefetch
 
 	// Tensor cores.
@@ -283,6 +284,7 @@ var ops = [numOps]OpInfo{
 	OpCpAsyncWait:   {Name: "cpasync_wait", Types: setOf(Void), Effect: Orders, Pipe: PipeLSU, PTX: "cp.async.wait_group", Ver: 70, SM: 80},
 	OpLdMatrix:      {Name: "ldmatrix", Args: "s", Result: "*", Types: any32, Effect: Reads | Convergent, Pipe: PipeLSU, Ver: 65, SM: 75},
 	OpStMatrix:      {Name: "stmatrix", Args: "s*", Types: any32, Effect: Writes | Convergent, Pipe: PipeLSU, Ver: 78, SM: 90},
+	OpStAt:          {Name: "st_at", Args: "siT", Types: anyReg, Effect: Writes, Pipe: PipeLSU, PTX: "st.shared::cluster.$b", Ver: 78, SM: 90},
 	OpPrefetch:      {Name: "prefetch", Args: "g", Types: setOf(Ptr), Effect: Orders, Pipe: PipeLSU, PTX: "prefetch.global.L2"},
 
 	OpMma:         {Name: "mma", Args: "*", Result: "*", Types: anyReg, Effect: Convergent, Pipe: PipeTensor},

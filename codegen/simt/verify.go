@@ -195,7 +195,7 @@ func (v *verifier) attributes(in *Instr) {
 // guardable tells whether instructions of op may have a guard.
 func guardable(op Op) bool {
 	switch op {
-	case OpLd, OpSt, OpAtom, OpRed, OpCpAsync, OpPrefetch, OpMbarInit, OpMbarArrive, OpMbarExpect, OpMbarArriveAt, OpTensorLoad, OpTensorStore:
+	case OpLd, OpSt, OpAtom, OpRed, OpCpAsync, OpPrefetch, OpMbarInit, OpMbarArrive, OpMbarExpect, OpMbarArriveAt, OpStAt, OpTensorLoad, OpTensorStore:
 		return true
 	}
 	return false

@@ -55,7 +55,7 @@ func Family() *family.Family {
 			{Symbol: "R", Field: "Rows", Doc: "rows of x"},
 			{Symbol: "N", Field: "Cols", Doc: "elements of a row", Max: maxCols},
 		},
-		Others: []map[string]string{{"cols": "1023"}, {"cols": "40960"}, {"cols": "65536"}, {"cols": "65535"}},
+		Others: []map[string]string{{"cols": "1023"}, {"cols": "40960"}, {"cols": "65536"}, {"cols": "262144"}, {"cols": "1048576"}, {"cols": "1048575"}},
 		Flags: []family.Flag{
 			family.Size("rows", 8192, "rows of x"),
 			family.SizeTo("cols", 4096, maxCols, "elements of a row"),
@@ -106,7 +106,7 @@ func awkward(r *rand.Rand) *Problem {
 		p.Cols = 8 * (1 + p.Cols/8)
 	}
 	if r.IntN(5) == 0 {
-		p.Rows, p.Cols = 1+p.Rows%3, p.Cols+4096
+		p.Rows, p.Cols = 1+p.Rows%3, p.Cols+4096<<r.IntN(3) // some of which a cluster's blocks divide
 	}
 	p.Pad = []int{0, 0, 0, 8, 3}[r.IntN(5)]
 	return p

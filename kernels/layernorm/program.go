@@ -61,8 +61,16 @@ func newKernel(p *Problem, cfg config) *kernel {
 	}
 	k.row = family.Named("row", b.Mul(b.Over("r", ir.Sym("R").CeilDiv(ir.Lit(int64(cfg.BM)))), b.Int(cfg.BM)))
 	k.cols = b.Dim(k.x, 1)
-	b.SetHints(ir.Hints{Warps: cfg.warps})
+	b.SetHints(ir.Hints{Warps: cfg.warps, Cluster: cfg.clusters()})
 	return k
+}
+
+// clusters is the hint that asks for clusters, 0 where there are none.
+func (c config) clusters() int {
+	if c.cluster == 1 {
+		return 0
+	}
+	return c.cluster
 }
 
 // param adds an argument, with aligned rows where the length allows.

@@ -19,6 +19,10 @@ const (
 	shuffleLatency    = 23
 	barrierLatency    = 25
 
+	// clusterLatency is that of a barrier of a cluster's blocks: what it takes to reach
+	// another SM on H100 (Luo et al., arXiv 2402.13499: 180 cycles).
+	clusterLatency = 180
+
 	// memoryLatency is that of global memory under load; idle, an access that misses L2
 	// takes 466 cycles on A100 and 479 on H100.
 	memoryLatency = 600
@@ -119,6 +123,9 @@ func (t *timeline) instr(in *simt.Instr) {
 	switch in.Op {
 	case simt.OpBar:
 		t.wait(max(start, t.last) + barrierLatency)
+		return
+	case simt.OpClusterWait:
+		t.wait(max(start, t.last) + clusterLatency)
 		return
 	case simt.OpWgmmaCommit:
 		t.products = append(t.products, t.product)
@@ -221,7 +228,7 @@ func latency(in *simt.Instr, pipe simt.Pipe) float64 {
 			return 1 // nobody waits for their end here
 		case in.Op == simt.OpCpAsync, in.Space == simt.Global && in.Op.Info().Effect&simt.Reads != 0 && in.Op != simt.OpLdMatrix:
 			return memoryLatency
-		case in.Op == simt.OpSt || in.Op == simt.OpRed || in.Op == simt.OpStMatrix:
+		case in.Op == simt.OpSt || in.Op == simt.OpRed || in.Op == simt.OpStMatrix || in.Op == simt.OpStAt:
 			return 1
 		}
 		return sharedLatency
