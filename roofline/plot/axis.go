@@ -81,10 +81,14 @@ type tick struct {
 	decade bool
 }
 
-// ticks lists the axis' decades and the digits between them. A short axis, or
-// one that does not end at decades, has labels at 2 and 5 too.
+// ticks lists the axis' decades and the digits between them. A short axis has labels
+// at 2 and 5 too, and so has a longer one that does not end at decades; a very long one
+// has them at its ends alone.
 func (a axis) ticks() []tick {
-	short := a.high-a.low < 2.5 || a.low != math.Round(a.low) || a.high != math.Round(a.high)
+	const longest = 5 // decades
+	span, whole := a.high-a.low, a.low == math.Round(a.low) && a.high == math.Round(a.high)
+	short := span < 2.5 || !whole && span < longest
+	end := func(v float64) bool { l := math.Log10(v); return math.Abs(l-a.low) < 1e-9 || math.Abs(l-a.high) < 1e-9 }
 	var out []tick
 	for n := int(math.Floor(a.low)); n <= int(math.Ceil(a.high)); n++ {
 		for digit := 1; digit < 10; digit++ {
@@ -92,7 +96,7 @@ func (a axis) ticks() []tick {
 			if !a.holds(t.value) {
 				continue
 			}
-			if t.decade || short && (digit == 2 || digit == 5) {
+			if t.decade || short && (digit == 2 || digit == 5) || end(t.value) {
 				t.label = label(digit, n)
 			}
 			out = append(out, t)
@@ -103,7 +107,7 @@ func (a axis) ticks() []tick {
 
 // label writes digit times 10^n as people read it.
 func label(digit, n int) string {
-	if n >= -3 && n <= 5 {
+	if n >= -4 && n <= 5 {
 		return strconv.FormatFloat(float64(digit)*math.Pow10(n), 'f', max(0, -n), 64)
 	}
 	return strconv.Itoa(digit) + "e" + strconv.Itoa(n)

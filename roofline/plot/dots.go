@@ -214,7 +214,7 @@ var (
 	bestReach = []reach{{6, 200, lines | solid, 0.8}, {6, 200, lines | solid, 0.5}, {6, 200, solid, 0.8}, {6, 200, solid, 0.5}}
 	fewReach  = []reach{{6, near, lines | solid, 0.5}, {6, near, solid, 0.5}, {near, 200, lines | solid, 0.5}, {near, 200, solid, 0.5},
 		{6, 200, lines | solid, 0.25}, {6, 200, solid, 0.25}}
-	crowdReach = []reach{{6, 200, lines | solid, 0.5}}
+	crowdReach = []reach{{6, 120, lines | solid, 0.5}}
 )
 
 // label writes a dot's name as near as nothing else is in the way, with a leader where
@@ -257,10 +257,9 @@ func (d *drawing) labelWithin(g *Group, m mark, within reach) bool {
 			}
 			if leader {
 				g.line(Style{Stroke: faded, Width: 0.7}, start, end)
+				d.space.takeLine(start, end)
 			}
-			if within.clear&lines == 0 {
-				g.paper(&t)
-			}
+			t.Halo = within.clear&lines == 0
 			g.text(t)
 			return true
 		}

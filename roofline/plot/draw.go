@@ -249,6 +249,7 @@ func (d *drawing) slopeLabel(s Slope) (Text, bool) {
 					Anchor: Start, Angle: angle * 180 / math.Pi, Size: fontSize, Fill: ink, Text: s.Label,
 				}
 				if d.space.place(&t, d.inside, try.clear) {
+					t.Halo = try.clear&lines == 0
 					return t, true
 				}
 			}
@@ -268,9 +269,7 @@ func (d *drawing) roofLabel(g *Group, r Roof) {
 				if !d.space.place(&t, d.inside, clear) {
 					continue
 				}
-				if clear&lines == 0 {
-					g.paper(&t)
-				}
+				t.Halo = clear&lines == 0
 				g.text(t)
 				return
 			}

@@ -35,6 +35,9 @@ func (d *drawing) legend() {
 			entry(Marker{Shape: Star, Size: 6.5, Style: Style{Fill: colour, Stroke: ink, Width: 1}}, "best of them")
 		}
 	}
+	if hollow := d.hollow(); hollow != "" {
+		entry(Marker{Size: 4.5, Style: Style{Fill: "#ffffff", Stroke: ink, Width: 2}}, hollow)
+	}
 	if d.outside {
 		entry(Marker{Size: 4.5, Style: Style{Fill: "#ffffff", Stroke: ink, Width: 1.5}}, "outside the frame")
 	}
@@ -49,6 +52,21 @@ func (d *drawing) legend() {
 		}
 	}
 	d.scene.Height = y + 20
+}
+
+// hollow says what the hollow dots are, "" where there are none.
+func (d *drawing) hollow() string {
+	for _, s := range d.figure.Series {
+		for _, dot := range s.Dots {
+			switch {
+			case dot.Hollow && s.Arrows:
+				return "before the change"
+			case dot.Hollow:
+				return "at the time it took"
+			}
+		}
+	}
+	return ""
 }
 
 func from(p bench.Provenance) string {

@@ -169,6 +169,10 @@ func (p *pdf) text(t *Text) {
 	if t.Bold {
 		font = 2
 	}
+	if t.Halo {
+		p.printf("q %s RG %s w 1 j BT 1 Tr /F%d %s Tf %s %s %s %s %s %s Tm (%s) Tj ET Q\n", rgb("#ffffff"), number(2*haloWidth), font, number(t.Size),
+			decimals(cos), decimals(sin), decimals(sin), decimals(-cos), number(t.At.X+shift*cos), number(t.At.Y+shift*sin), winAnsi(t.Text))
+	}
 	p.printf("BT %s rg /F%d %s Tf %s %s %s %s %s %s Tm (%s) Tj ET\n", rgb(t.Fill), font, number(t.Size),
 		decimals(cos), decimals(sin), decimals(sin), decimals(-cos), number(t.At.X+shift*cos), number(t.At.Y+shift*sin), winAnsi(t.Text))
 }

@@ -319,7 +319,7 @@ func TestTextWidth(t *testing.T) {
 	require.Equal(t, "a…", fit("abcdef", 10, false, 17))
 	require.Equal(t, "…", fit("abcdef", 10, false, 0))
 	require.Len(t, widths, '~'-' '+1)
-	require.Equal(t, "0.001 1 500000 1e6 2e-4", strings.Join([]string{label(1, -3), label(1, 0), label(5, 5), label(1, 6), label(2, -4)}, " "))
+	require.Equal(t, "0.001 1 500000 1e6 0.0002", strings.Join([]string{label(1, -3), label(1, 0), label(5, 5), label(1, 6), label(2, -4)}, " "))
 	require.Equal(t, "1988 313 31.3 3.13 0.00313 1000000000", strings.Join([]string{plain(1988.2), plain(312.9), plain(31.29), plain(3.129), plain(0.003129), plain(1e9)}, " "))
 	require.Equal(t, []string{"abc", "d"}, wrap("abc d", 10, false, 22, 2))
 	require.Equal(t, []string{"abc", "da…"}, wrap("abc dabc f", 10, false, 22, 2))

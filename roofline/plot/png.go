@@ -277,15 +277,29 @@ func (r *raster) text(t *Text) error {
 	}
 	shift := map[Anchor]float64{Middle: -wide / 2, End: -wide}[t.Anchor]
 	sin, cos := math.Sincos(t.Angle * math.Pi / 180)
-	for i, g := range glyphs {
-		segments, err := face.LoadGlyph(&r.glyphs, g, size, nil)
-		if err != nil {
-			return err
+	letters := func(by Point) error {
+		for i, g := range glyphs {
+			segments, err := face.LoadGlyph(&r.glyphs, g, size, nil)
+			if err != nil {
+				return err
+			}
+			r.outline(segments, func(x, y float64) Point {
+				x = (x + ends[i] + shift) * narrow
+				return Point{(t.At.X+by.X)*r.scale + x*cos - y*sin, (t.At.Y+by.Y)*r.scale + x*sin + y*cos}
+			})
 		}
-		r.outline(segments, func(x, y float64) Point {
-			x = (x + ends[i] + shift) * narrow
-			return Point{t.At.X*r.scale + x*cos - y*sin, t.At.Y*r.scale + x*sin + y*cos}
-		})
+		return nil
+	}
+	if t.Halo { // the letters in white, moved every way
+		for _, by := range circle(Point{}, haloWidth) {
+			if err := letters(by); err != nil {
+				return err
+			}
+			r.paint("#ffffff", 1)
+		}
+	}
+	if err := letters(Point{}); err != nil {
+		return err
 	}
 	r.paint(t.Fill, 1)
 	return nil

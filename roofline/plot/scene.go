@@ -74,8 +74,12 @@ type Text struct {
 	Size   float64 // pixels
 	Bold   bool
 	Fill   string
+	Halo   bool // a pale edge around the letters, which lie on lines
 	Text   string
 }
+
+// haloWidth is how far a halo reaches beyond the letters, in pixels.
+const haloWidth = 1.5
 
 // Cloud is many round dots of one kind.
 type Cloud struct {
@@ -152,12 +156,6 @@ func (g *Group) area(style Style, points ...Point) {
 func (g *Group) marker(m Marker) { g.Elements = append(g.Elements, Element{Marker: &m}) }
 
 func (g *Group) text(t Text) { g.Elements = append(g.Elements, Element{Text: &t}) }
-
-// paper puts a pale ground behind a level text that lies on lines.
-func (g *Group) paper(t *Text) {
-	b := t.boxes()[0]
-	g.area(Style{Fill: "#ffffff", Opacity: 0.75}, Point{b.x0, b.y0}, Point{b.x1, b.y0}, Point{b.x1, b.y1}, Point{b.x0, b.y1})
-}
 
 // outline returns the corners of a marker's shape; Circle has none.
 func (m *Marker) outline() []Point {

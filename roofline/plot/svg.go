@@ -125,6 +125,10 @@ func (s *svg) text(t *Text) {
 	if t.Angle != 0 {
 		attributes += fmt.Sprintf(" transform=\"rotate(%s %s %s)\"", number(t.Angle), number(t.At.X), number(t.At.Y))
 	}
+	if t.Halo { // twice: not every program that shows SVG knows paint-order
+		s.printf("<text%s stroke=\"#ffffff\" stroke-width=\"%s\" stroke-linejoin=\"round\">%s</text>\n",
+			strings.Replace(attributes, " fill=\""+escape(t.Fill)+"\"", " fill=\"#ffffff\"", 1), number(2*haloWidth), escape(t.Text))
+	}
 	s.printf("<text%s>%s</text>\n", attributes, escape(t.Text))
 }
 

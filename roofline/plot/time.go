@@ -27,12 +27,12 @@ func (s *Subject) times() (*Figure, error) {
 	launch := r.GPU.Architecture().LaunchUS
 	f := &Figure{
 		Title: s.Title, Subtitle: s.Subtitle, Axes: Times,
-		Slopes:  []Slope{{Label: "memory and arithmetic take equally long", GBs: 1}},
+		Slopes:  []Slope{{Label: "memory = arithmetic", GBs: 1}},
 		Corners: []Corner{{Label: fmt.Sprintf("a launch: %g us", launch), At: launch}},
 	}
 	f.Series = s.series(func(j *roofline.Judged) (Dot, bool) {
 		compute := j.Compute()
-		d := Dot{Label: fmt.Sprintf("at least %s us: %s", plain(j.LeastUS()), j.Kernel.Name), TFLOPS: max(compute, unseen)}
+		d := Dot{Label: fmt.Sprintf("at least %s us: %s", plain(j.LeastUS()), brief(j.Kernel.Name)), TFLOPS: max(compute, unseen)}
 		for _, level := range []roofline.Unit{roofline.HBM, roofline.L2, roofline.Shared} {
 			if us := j.Limits()[string(level)]; us > 0 {
 				d.At = append(d.At, roofline.Intensity{Level: level, Value: us})
@@ -93,8 +93,8 @@ func duration(us float64) string {
 	return fmt.Sprintf("%g ns", us*1e3)
 }
 
-// timeSpans returns the ends of both axes of times as decimal logarithms: whole decades
-// around the launch and all that data show, from a hundredth of a launch on.
+// timeSpans returns the ends of both axes of times as decimal logarithms: steps of 1, 2
+// and 5 around the launch and all that data show, from a hundredth of a launch on.
 func (f *Figure) timeSpans() (x, y [2]float64) {
 	least, most := f.Corners[0].At/100, f.Corners[0].At
 	x, y = [2]float64{math.Inf(1), 0}, [2]float64{math.Inf(1), 0}
@@ -110,7 +110,7 @@ func (f *Figure) timeSpans() (x, y [2]float64) {
 		}
 	}
 	for _, span := range []*[2]float64{&x, &y} {
-		span[0], span[1] = decades(min(span[0], most)/1.5, max(span[1], most)*1.5)
+		span[0], span[1] = steps(min(span[0], most)/1.5, max(span[1], most)*1.5)
 		span[0] = max(span[0], span[1]-maxDecades)
 	}
 	return x, y
@@ -133,19 +133,27 @@ func (d *drawing) corners() {
 		g.line(style, left, corner, foot)
 		d.space.takeLine(left, corner)
 		d.space.takeLine(corner, foot)
-		d.cornerLabel(names, c, left, foot, colour)
+		d.cornerLabel(names, c, left, corner, foot, colour)
 	}
 }
 
-// cornerLabel names a corner on its level part, or up its upright one where the frame
-// has no other.
-func (d *drawing) cornerLabel(g *Group, c Corner, left, foot Point, colour string) {
-	var tries []Text
-	for along := 6.0; along < frameWidth; along += 12 {
-		tries = append(tries, Text{At: Point{left.X + along, left.Y - 5}, Anchor: Start, Size: smallFont, Fill: colour, Text: c.Label})
+// cornerLabel names a corner on its level part, or on its upright one where the frame
+// has no room there, or else beyond the corner.
+func (d *drawing) cornerLabel(g *Group, c Corner, left, corner, foot Point, colour string) {
+	level := func(along float64) Text {
+		return Text{At: Point{left.X + along, left.Y - 5}, Anchor: Start, Size: smallFont, Fill: colour, Text: c.Label}
 	}
-	for up := 6.0; up < d.inside.y1-d.inside.y0; up += 12 {
+	const first, step = 6.0, 12.0
+	room := corner.X - left.X - width(c.Label, smallFont, false)
+	var tries []Text
+	for along := first; along < room; along += step {
+		tries = append(tries, level(along))
+	}
+	for up := first; up < d.inside.y1-d.inside.y0; up += step {
 		tries = append(tries, Text{At: Point{foot.X - 5, foot.Y - up}, Anchor: Start, Angle: -90, Size: smallFont, Fill: colour, Text: c.Label})
+	}
+	for along := max(first, room); along < frameWidth; along += step {
+		tries = append(tries, level(along))
 	}
 	for _, t := range tries {
 		if d.space.place(&t, d.inside, lines|solid) {

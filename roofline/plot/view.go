@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/roofline"
@@ -120,7 +121,10 @@ func (s *Subject) series(dots func(j *roofline.Judged) (Dot, bool)) []Series {
 			i = len(out)
 			out = append(out, Series{Name: "kernels", From: provenance(j)})
 		}
-		if d.Best = j == best; !d.Best && (best != nil || len(s.Kernels) > ownLabels) {
+		if d.Best = j == best; !d.Best { // whose numbers the axes have
+			d.Label = brief(j.Kernel.Name)
+		}
+		if !d.Best && (best != nil || len(s.Kernels) > ownLabels) {
 			d.Label, d.At = "", d.At[:1]
 		}
 		out[i].Dots = append(out[i].Dots, d)
@@ -181,7 +185,16 @@ func (s *Subject) rates() (*Figure, error) {
 // operations or no bytes.
 func rate(j *roofline.Judged) (Dot, bool) {
 	tflops := j.Work.Total().Value / timeOf(j) / 1e6
-	return Dot{Label: fmt.Sprintf("%s TFLOP/s: %s", plain(max(tflops, unseen)), j.Kernel.Name), TFLOPS: tflops, At: j.Intensities, Doubt: doubtOf(j)}, len(j.Intensities) > 0
+	return Dot{Label: fmt.Sprintf("%s TFLOP/s: %s", plain(max(tflops, unseen)), brief(j.Kernel.Name)), TFLOPS: tflops, At: j.Intensities, Doubt: doubtOf(j)}, len(j.Intensities) > 0
+}
+
+// brief shortens a name for a label in the drawing; hover, legend and table have it whole.
+func brief(name string) string {
+	const most = 30
+	if r := []rune(name); len(r) > most {
+		return strings.TrimRight(string(r[:most-1]), " _<,") + "…"
+	}
+	return name
 }
 
 // series is a path as a trajectory, by the bytes of the slowest memory alone.

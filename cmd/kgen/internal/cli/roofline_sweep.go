@@ -92,10 +92,14 @@ func (a *app) sweep(j *job, figure *figureFlags, set []string, text string) erro
 	return a.printSweep(j, flag, values, all, drawing)
 }
 
+// unswept are the problem's settings but the one that is swept.
+func unswept(j *job, flag string) family.Settings {
+	return slices.DeleteFunc(slices.Clone(j.problem.Settings()), func(s family.Setting) bool { return s.Name == flag })
+}
+
 // sweptSubject draws a path each of what is attainable, predicted and measured.
 func sweptSubject(j *job, flag string, all []*limits) *plot.Subject {
-	rest := slices.DeleteFunc(slices.Clone(j.problem.Settings()), func(s family.Setting) bool { return s.Name == flag })
-	s := &plot.Subject{Title: fmt.Sprintf("%s on %s, by %s", j.family.Name, j.gpu.Name, flag), Subtitle: rest.String(), Alternatives: true}
+	s := &plot.Subject{Title: fmt.Sprintf("%s on %s, by %s", j.family.Name, j.gpu.Name, flag), Subtitle: unswept(j, flag).String(), Alternatives: true}
 	for _, path := range []struct {
 		name string
 		of   func(*limits) *roofline.Judged
@@ -118,7 +122,7 @@ func sweptSubject(j *job, flag string, all []*limits) *plot.Subject {
 }
 
 func (a *app) printSweep(j *job, flag string, values []string, all []*limits, drawing string) error {
-	fmt.Fprintf(a.out, "%s on %s (%s)\n\n", j.family.Name, j.gpu.Name, j.problem.Settings())
+	fmt.Fprintf(a.out, "%s (%s) on %s, by %s\n\n", j.family.Name, unswept(j, flag), j.gpu.Name, flag)
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "%s\tLEAST (FORMULA)\tTFLOP/S\tLIMIT\tPREDICTED\tOF LEAST\tLIBRARY\t\n", strings.ToUpper(flag))
 	for i, l := range all {
