@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/kgen-dev/kgen/codegen"
 	"github.com/kgen-dev/kgen/codegen/ptx"
@@ -35,7 +36,9 @@ func RunPlan(ctx context.Context, d Device, m *Module, p *codegen.Plan, memory [
 				if err != nil {
 					return reports, err
 				}
-				l.Blocks = append(l.Blocks, [3]uint32{uint32(id), 0, 0})
+				if block := [3]uint32{uint32(id), 0, 0}; !slices.Contains(l.Blocks, block) {
+					l.Blocks = append(l.Blocks, block)
+				}
 			}
 		}
 		r, err := d.Launch(ctx, m, s.Kernel, l)

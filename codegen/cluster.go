@@ -51,7 +51,7 @@ func clusterOf(k *ir.Kernel) (cluster, error) {
 	if roles == nil {
 		return c, errNoCopies
 	}
-	varies := varying(k, k.Space[0].Var)
+	varies := varying(k, k.Space[0])
 	found := cluster{blocks: n, perTile: 1, parts: map[*ir.Op]part{}, rings: map[*ir.Value]bool{}}
 	for _, loop := range roles.Regions[copyRole].Ops {
 		if loop.Code != ir.OpFor {
@@ -103,9 +103,13 @@ func (c *cluster) divide(s *layout.Shared) (part, bool) {
 	return part{}, false
 }
 
-// varying are the values of a kernel's top level and of its loops that depend on v.
-func varying(k *ir.Kernel, v *ir.Value) map[*ir.Value]bool {
-	varies := map[*ir.Value]bool{v: true}
+// varying are the values of a kernel's top level and of its loops that depend on a tile's
+// place along some axes.
+func varying(k *ir.Kernel, axes ...ir.Axis) map[*ir.Value]bool {
+	varies := map[*ir.Value]bool{}
+	for _, a := range axes {
+		varies[a.Var] = true
+	}
 	var walk func(r *ir.Region)
 	walk = func(r *ir.Region) {
 		for _, o := range r.Ops {

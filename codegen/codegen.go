@@ -55,6 +55,7 @@ type Kernel struct {
 	Cluster     int       // blocks of a cluster: neighbours along the first axis of the tile space, which is rounded up to whole ones
 	PerTile     int       // blocks of a cluster that have a tile together; 1: each has its own
 	Space       []ir.Expr // tiles along each axis, and the blocks of a tile where they are several
+	Wave        int64     // blocks of a persistent kernel at most, in whole clusters; 0: each tile has a block
 	Assume      []Assumption
 	// Bounds are what a launch must check beside: each, over the sizes and integer
 	// scalars by name, must be at most math.MaxInt32, so that no index leaves 32 bits.
@@ -138,6 +139,9 @@ func (c *Compiled) kernel(k *ir.Kernel, gpu *target.GPU, o Options) error {
 	}
 	perTile := dividedBy(s.kernel)
 	out := Kernel{Name: k.Name, Params: s.params, Threads: s.thread.Threads, Cluster: s.thread.Cluster, PerTile: perTile, Bounds: s.bounds, Notes: s.machine.notes}
+	if s.thread.Persistent {
+		out.Wave = waveOf(gpu, k, out.Cluster)
+	}
 	if s.thread.Dynamic {
 		out.SharedBytes = s.thread.Shared
 	}

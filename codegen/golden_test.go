@@ -19,21 +19,23 @@ var update = flag.Bool("update", false, "rewrite golden files")
 // golden are small configurations whose whole way to text is kept, so that a change of
 // any pass or printer shows as a difference to read.
 var golden = []struct {
-	family, gpu string
-	flags       map[string]string
-	settings    []string
+	family, as string
+	gpu        string
+	flags      map[string]string
+	settings   []string
 }{
-	{"gemm", "a100", map[string]string{"bias": "true", "act": "gelu"}, []string{"BM=64", "BN=32", "BK=32", "warps=4", "stages=3", "group=4", "split=1"}},
-	{"flashattn", "a100", map[string]string{"head-dim": "32"}, []string{"BM=64", "BN=32", "warps=4", "stages=2"}},
-	{"softmax", "h100", nil, nil},
-	{"gemm", "h100", nil, []string{"BM=64", "BN=32", "BK=64", "warps=4", "stages=3", "group=8", "split=1"}},
-	{"flashattn", "h100", map[string]string{"head-dim": "64"}, []string{"BM=64", "BN=16", "warps=4", "stages=2", "overlap=1"}},
+	{"gemm", "a100", "a100", map[string]string{"bias": "true", "act": "gelu"}, []string{"BM=64", "BN=32", "BK=32", "warps=4", "stages=3", "group=4", "split=1"}},
+	{"flashattn", "a100", "a100", map[string]string{"head-dim": "32"}, []string{"BM=64", "BN=32", "warps=4", "stages=2"}},
+	{"softmax", "h100", "h100", nil, nil},
+	{"gemm", "h100", "h100", nil, []string{"BM=64", "BN=32", "BK=64", "warps=4", "stages=3", "group=8", "split=1"}},
+	{"gemm", "h100-persistent", "h100", nil, []string{"BM=128", "BN=64", "BK=64", "warps=8", "stages=2", "group=8", "cluster=2", "persistent=1"}},
+	{"flashattn", "h100", "h100", map[string]string{"head-dim": "64"}, []string{"BM=64", "BN=16", "warps=4", "stages=2", "overlap=1"}},
 }
 
 // TestGolden compares staged programs, CUDA C and PTX with testdata/golden.
 func TestGolden(t *testing.T) {
 	for _, g := range golden {
-		t.Run(g.family+"/"+g.gpu, func(t *testing.T) {
+		t.Run(g.family+"/"+g.as, func(t *testing.T) {
 			gpu, err := target.Lookup(g.gpu)
 			require.NoError(t, err)
 			f, err := kernels.Family(g.family)
@@ -56,7 +58,7 @@ func TestGolden(t *testing.T) {
 			require.NoError(t, err)
 			text, err := c.PTX()
 			require.NoError(t, err)
-			base := filepath.Join("..", "testdata", "golden", g.family, g.gpu)
+			base := filepath.Join("..", "testdata", "golden", g.family, g.as)
 			same(t, base+".staged.tile", staged.String())
 			same(t, base+".cu", cuda)
 			same(t, base+".ptx", text)

@@ -41,7 +41,10 @@ type lowering struct {
 	cluster   cluster
 	rank      *simt.Value // of the block, among those that divide its tile
 	arrived   bool        // at the cluster's barrier, and not waited yet
-	late      bool        // in a loop that releases its buffers an iteration later
+	space     tileSpace
+	tileOps   []*ir.Op // of a persistent kernel: what each role computes for each tile
+	at        counter  // of a persistent kernel: where the tile finds the rings of the role
+	late      bool     // in a loop that releases its buffers an iteration later
 	flight    []underWay
 	turns     *turns // of the loop being lowered; nil: none are taken
 }
@@ -58,10 +61,17 @@ func lower(k *ir.Kernel, m *machine) (*simt.Kernel, []Param, error) {
 		users:    usersOf(k.Body),
 	}
 	var err error
-	if l.plan, err = planShared(k, l.f, warps); err != nil {
+	var alone, single error
+	if s.Persistent, single = persistentOf(k); single != nil && m.wgmma && !errors.Is(single, errNoCopies) {
+		m.note("blocks have one tile each: %v", single)
+	}
+	most := 0
+	if s.Persistent {
+		most = m.shared
+	}
+	if l.plan, err = planShared(k, l.f, warps, most); err != nil {
 		return nil, nil, fmt.Errorf("kernel %s: %w", k.Name, err)
 	}
-	var alone error
 	if l.cluster, alone = clusterOf(k); alone != nil && m.wgmma && (!errors.Is(alone, errNoCopies) || len(m.notes) == 0) { // else staging has said why
 		m.notes = append(m.notes, fmt.Sprintf("clusters of %d blocks are left out: %v", k.Hints.Cluster, alone))
 	}
@@ -75,7 +85,12 @@ func lower(k *ir.Kernel, m *machine) (*simt.Kernel, []Param, error) {
 		l.b.ClusterArrive()
 		l.arrived = true
 	}
-	l.region(k.Body)
+	if s.Persistent {
+		l.persist(k.Body)
+	} else {
+		l.tileAt(l.space.first)
+		l.region(k.Body)
+	}
 	l.landAll()
 	return s, l.params, nil
 }
@@ -210,10 +225,14 @@ func (l *lowering) loop(o *ir.Op) {
 	})
 	if count != nil {
 		from := o.Args[3+slices.Index(body.Params, count)-1]
-		if phased {
-			init = append(init, l.phase(from, depth))
+		switch {
+		case l.s.Persistent && phased:
+			init = append(init, l.at.phase, l.at.remainder)
+		case phased:
+			init = append(init, l.phase(from, depth), l.modulo(from, depth))
+		default:
+			init = append(init, l.modulo(from, depth))
 		}
-		init = append(init, l.modulo(from, depth))
 	}
 	before, outerLate := l.pending, l.late
 	l.late = releasesLate(o)
@@ -248,6 +267,9 @@ func (l *lowering) loop(o *ir.Op) {
 		return next
 	})
 	l.pending = l.pending.or(before)
+	if phased {
+		l.at = counter{depth: depth, phase: results[len(results)-2], remainder: results[len(results)-1]}
+	}
 	if l.late {
 		results = l.landLate(o, results)
 	}

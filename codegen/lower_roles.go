@@ -20,8 +20,12 @@ func (l *lowering) roles(o *ir.Op) {
 	fewer, more := l.registersOfRoles(o)
 	run := func(role int) {
 		l.role = &role
-		l.region(o.Regions[role])
-		l.landAll()
+		if l.s.Persistent {
+			l.eachTile(o.Regions[role])
+		} else {
+			l.region(o.Regions[role])
+			l.landAll()
+		}
 		l.role = nil
 	}
 	warp := b.ShrU(l.tid(), b.Const32(layout.LaneBits))
@@ -69,6 +73,9 @@ const (
 	// transposeRegisters are those of all that do not multiply, where some transpose: what
 	// ptxas needs for four parts on their way and their addresses.
 	transposeRegisters = 56
+	// walkRegisters are those of a role that copies for one tile after another, whose
+	// places it computes.
+	walkRegisters = 40
 )
 
 // registersOfRoles is how many registers the threads of the role that copies keep, and
@@ -83,8 +90,11 @@ func (l *lowering) registersOfRoles(o *ir.Op) (fewer, more int) {
 			accumulators += n // the sums that it is added to
 		}
 	}
-	start := registersPerSM / l.s.Threads / 8 * 8
 	fewer = fewRegisters
+	if l.s.Persistent {
+		fewer = walkRegisters
+	}
+	start := registersPerSM / l.s.Threads / 8 * 8
 	if len(o.Roles) > transposeRole {
 		fewer = transposeRegisters
 	}

@@ -96,7 +96,9 @@ func storeScratch(o *ir.Op, warps int) *buffer {
 func (l *lowering) tensorStore(o *ir.Op) {
 	b := l.b
 	f, buf := l.tile(o.Operand("value")), l.plan.buffers[o]
-	l.meet()
+	if !l.s.Persistent { // else no other warp has been there
+		l.meet()
+	}
 	size := buf.shared.Size()
 	depth := buf.size / (size * l.warps)
 	warp := b.ShrU(l.tid(), b.Const32(layout.LaneBits))
@@ -108,10 +110,12 @@ func (l *lowering) tensorStore(o *ir.Op) {
 	a := accessOf(o, f.l.Shape())
 	at := registersAt(f.l)
 	n := 0
-	for _, band := range accumulatorRows(f.l) {
-		for _, s := range storeSlices(o.Operand("value").Type) {
-			if n >= depth {
-				b.BulkWait(depth - 1)
+	bands, cut := accumulatorRows(f.l), storeSlices(o.Operand("value").Type)
+	all := len(bands) * len(cut)
+	for _, band := range bands {
+		for _, s := range cut {
+			if after, used := l.storesSince(n, depth, all); used {
+				b.BulkWait(after)
 				b.WarpSync()
 			}
 			slot := b.Add(base, b.Const32(n%depth*size))
@@ -126,8 +130,24 @@ func (l *lowering) tensorStore(o *ir.Op) {
 			n++
 		}
 	}
-	b.BulkWait(0)
+	if !l.s.Persistent {
+		b.BulkWait(0)
+	}
 	l.pending.shared = true
+}
+
+// storesSince is how many slices a warp may have stored after the last that lay where
+// slice i of a tile's n will; used is false where none has. A persistent kernel has stored
+// another tile's before.
+func (l *lowering) storesSince(i, depth, n int) (after int, used bool) {
+	switch {
+	case i >= depth:
+		return depth - 1, true
+	case !l.s.Persistent:
+		return 0, false
+	}
+	last := (n-1-i)/depth*depth + i // of the tile before
+	return n - 1 - last + i, true
 }
 
 // boxAt is the coordinates of a box that begins at a column and a row of a tile.

@@ -240,7 +240,14 @@ func (l *lowering) offset(v *view, indices []*ir.Value) *simt.Value {
 	return p
 }
 
-// tileSpace computes the tile-space variables from the block's number.
+// tileSpace is a kernel's tile space, whose tiles stand in clusters along the first axis.
+type tileSpace struct {
+	counts []*simt.Value // clusters along the first axis, tiles along the others
+	first  *simt.Value   // number of the block's cluster
+	rank   *simt.Value   // of the block in it
+}
+
+// tileSpace computes the extents of the tile space, and the block's place among clusters.
 func (l *lowering) tileSpace() {
 	b := l.b
 	axes := l.k.Space
@@ -259,6 +266,17 @@ func (l *lowering) tileSpace() {
 	blocks := l.cluster.blocks
 	rank := b.And(id, b.Const32(blocks-1))
 	id, counts[0] = b.DivU(id, b.Const32(blocks)), b.DivU(b.Add(counts[0], b.Const32(blocks-1)), b.Const32(blocks))
+	l.space = tileSpace{counts, id, rank}
+}
+
+// tileAt computes the tile-space variables of the block's tile in a cluster of a number.
+func (l *lowering) tileAt(id *simt.Value) {
+	b := l.b
+	axes, counts := l.k.Space, slices.Clone(l.space.counts)
+	if len(axes) == 0 {
+		return
+	}
+	blocks := l.cluster.blocks
 	at := make([]*simt.Value, len(axes))
 	first := 0
 	grouped := l.k.Order.Group > 1 && len(axes) > 1
@@ -276,7 +294,7 @@ func (l *lowering) tileSpace() {
 	if grouped {
 		at[0], at[1] = l.grouped(id, counts[0], counts[1])
 	}
-	at[0], counts[0] = b.Add(b.Mul(at[0], b.Const32(blocks)), rank), b.Mul(counts[0], b.Const32(blocks))
+	at[0], counts[0] = b.Add(b.Mul(at[0], b.Const32(blocks)), l.space.rank), b.Mul(counts[0], b.Const32(blocks))
 	for _, r := range l.k.Order.Reversed {
 		at[r] = b.Sub(b.Sub(counts[r], b.Const32(1)), at[r])
 	}

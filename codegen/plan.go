@@ -33,10 +33,11 @@ type PlanStep struct {
 	SharedBytes int // dynamic
 	Args        []PlanArg
 
-	counts  []int64 // tiles of the tile space along each axis, in whole clusters
-	blocks  int64   // of a cluster, with a tile each
-	perTile int64   // blocks that have a tile together
-	order   ir.Order
+	counts     []int64 // tiles of the tile space along each axis, in whole clusters
+	blocks     int64   // of a cluster, with a tile each
+	perTile    int64   // blocks that have a tile together
+	persistent bool    // blocks go on from tile to tile, with the stride of the grid
+	order      ir.Order
 }
 
 // PlanArg is an argument of a launch: bits, or the address of memory.
@@ -62,7 +63,7 @@ const tensorMapBytes = 128
 
 // maxGrid is the most blocks a launch has along x (CUDA C Programming Guide,
 // compute capabilities).
-const maxGrid = math.MaxInt32
+const maxGrid int64 = math.MaxInt32
 
 // ErrArguments is in every error that says a program cannot be launched with given
 // arguments.
@@ -202,18 +203,22 @@ func (c *Compiled) step(s ir.Step, all []Argument, names map[string]int) (PlanSt
 		return out, err
 	}
 	env := func(name string) (int64, bool) { n, ok := sizes[name]; return n, ok }
+	most := maxGrid - k.Wave // a loop over tiles counts past the last by as many
 	for _, e := range k.Space {
 		n, err := e.Eval(env)
 		if err != nil {
 			return out, err
 		}
-		if n < 0 || n > maxGrid || n > 0 && out.Grid > maxGrid/n {
-			return out, fmt.Errorf("a tile space of more than %d tiles: want fewer or larger tiles", int64(maxGrid))
+		if n < 0 || n > most || n > 0 && out.Grid > most/n {
+			return out, fmt.Errorf("a tile space of more than %d tiles: want fewer or larger tiles", most)
 		}
 		out.counts = append(out.counts, n)
 		out.Grid *= n
 	}
 	out.counts = out.counts[:len(src.Space)]
+	if out.persistent = k.Wave > 0; out.persistent {
+		out.Grid = min(out.Grid, k.Wave)
+	}
 	for _, p := range k.Params {
 		out.Args = append(out.Args, p.pass(args[p.Arg], memory[p.Arg]))
 	}
@@ -355,9 +360,10 @@ func scalarInt(v *ir.Value, a Argument) int64 {
 	return int64(int32(uint32(a.Bits)))
 }
 
-// Block returns which block of the grid computes a point of the tile space: the
-// inverse of what the kernel does with its block number. Where several blocks have a tile
-// together, a further coordinate says which of them; without it it is the first.
+// Block returns which block of the grid computes a point of the tile space, alone or
+// among others: the inverse of what the kernel does with its block number. Where several
+// blocks have a tile together, a further coordinate says which of them; without it it is
+// the first.
 func (s *PlanStep) Block(point []int) (int64, error) {
 	if s.perTile < 2 {
 		return s.blockOf(point)
@@ -387,8 +393,17 @@ func (s *PlanStep) blockOf(point []int) (int64, error) {
 	for _, r := range s.order.Reversed {
 		at[r] = s.counts[r] - 1 - at[r]
 	}
+	id := s.tile(at)
+	if s.persistent {
+		id %= s.Grid
+	}
+	return id, nil
+}
+
+// tile is the number of a tile in the order of the raster; at is overwritten.
+func (s *PlanStep) tile(at []int64) int64 {
 	if len(at) == 0 {
-		return 0, nil
+		return 0
 	}
 	counts := s.clusters()
 	rank := at[0] % s.blocks
@@ -405,5 +420,5 @@ func (s *PlanStep) blockOf(point []int) (int64, error) {
 	for i := rest; i < len(at); i++ {
 		id = id*counts[i] + at[i]
 	}
-	return id*s.blocks + rank, nil
+	return id*s.blocks + rank
 }

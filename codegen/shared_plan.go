@@ -21,6 +21,7 @@ type sharedPlan struct {
 	copiesByThreads bool        // there are others
 
 	handed map[*ir.Value]handing // rings that one role fills for another
+	stores []*buffer             // of a persistent kernel's stores by tensor maps
 }
 
 // handing is how many arrivals tell that a buffer is full, and that it is free again.
@@ -38,8 +39,10 @@ type buffer struct {
 
 func (b *buffer) bytes() int { return b.size * b.depth }
 
-// planShared chooses layouts and offsets.
-func planShared(k *ir.Kernel, f *facts, warps int) (*sharedPlan, error) {
+// planShared chooses layouts and offsets. In a persistent kernel, for which most is the
+// bytes that a block may have and not 0, the rings and what is being stored live on from
+// tile to tile; stores get what is left.
+func planShared(k *ir.Kernel, f *facts, warps, most int) (*sharedPlan, error) {
 	p := &planner{f: f, warps: warps, users: usersOf(k.Body), plan: &sharedPlan{buffers: map[any]*buffer{}, align: 16, handed: map[*ir.Value]handing{}}, rings: map[*ir.Value]*ringUse{}, reads: map[*ir.Value]*ringUse{}}
 	if err := p.walk(k.Body); err != nil {
 		return nil, err
@@ -49,8 +52,42 @@ func planShared(k *ir.Kernel, f *facts, warps int) (*sharedPlan, error) {
 			return nil, err
 		}
 	}
-	p.allocate()
+	if most > 0 {
+		p.keep(k.Body)
+	}
+	for p.allocate(); most > 0 && p.plan.size > most && p.shrinkStores(); {
+		p.allocate()
+	}
 	return p.plan, nil
+}
+
+// keep makes rings and the space of stores by tensor maps live as long as the kernel.
+func (p *planner) keep(r *ir.Region) {
+	for _, u := range p.order {
+		u.buf.last = math.MaxInt
+	}
+	for _, o := range r.Ops {
+		if b := p.plan.buffers[o]; b != nil && o.Bulk {
+			b.first, b.last = 0, math.MaxInt
+			p.plan.stores = append(p.plan.stores, b)
+		}
+		for _, in := range o.Regions {
+			p.keep(in)
+		}
+	}
+}
+
+// shrinkStores takes a slice of each warp from the space of stores; it tells whether it
+// could.
+func (p *planner) shrinkStores() bool {
+	less := false
+	for _, b := range p.plan.stores {
+		if slice := b.shared.Size() * p.warps; b.size > slice {
+			b.size -= slice
+			less = true
+		}
+	}
+	return less
 }
 
 // ringUse is how a ring is written and read.
@@ -390,6 +427,7 @@ func (p *planner) allocate() {
 	list := slices.Clone(p.list)
 	slices.SortStableFunc(list, func(x, y *buffer) int { return y.align - x.align })
 	var placed []*buffer
+	p.plan.size = 0
 	for _, b := range list {
 		b.offset = 0
 		for again := true; again; {

@@ -66,6 +66,18 @@ func (p *pipeliner) specialise(outer *editor) {
 		}
 	}, func(e *editor, g *group, it *ir.Value) { p.free(e, g, it, late) })
 	outer.ops = append(outer.ops, p.loop)
+	if late && p.k.Hints.Persistent > 0 {
+		p.freeLast(outer)
+	}
+}
+
+// freeLast releases the buffers of the last iteration, of a loop that releases late, for
+// the copies of the next tile.
+func (p *pipeliner) freeLast(e *editor) {
+	it := p.loop.Results[len(p.loop.Results)-1]
+	for _, g := range p.groups {
+		p.free(e, g, it, true)
+	}
 }
 
 // free releases a group's buffers: those of this iteration, or of the one before where

@@ -80,6 +80,9 @@ func (k *Kernel) prepare(c space.Config) error {
 	}
 	full, err := halve(k.Family, k.Problem, c, func(q family.Problem) bool {
 		plan, err := p.compiled.Plan(Arguments(q.Args()))
+		if err == nil {
+			plan.Rounds(1)
+		}
 		return err == nil && bytesOf(q) <= mostData && q.Work().FLOPs <= mostBlock*float64(plan.Steps[0].Grid)
 	})
 	if err != nil {

@@ -68,6 +68,7 @@ func (s *stage) check(ctx context.Context, ptx []byte, c *codegen.Compiled, part
 	if err != nil {
 		return err
 	}
+	plan.Rounds(2)
 	m, err := s.device.Load(ctx, "kernel.ptx", ptx)
 	if err != nil {
 		return err

@@ -304,6 +304,9 @@ func (f *variantWriter) step(s ir.Step) error {
 		launch = append(launch, x.code())
 	}
 	f.add(jen.Id("p").Dot("step").Call(launch...))
+	if k.Wave > 0 {
+		f.add(jen.Id("p").Dot("wave").Call(jen.Lit(int(k.Wave))))
+	}
 	if k.Cluster > 1 {
 		f.add(jen.Id("p").Dot("cluster").Call(jen.Lit(k.Cluster)))
 	}

@@ -36,6 +36,7 @@ type Kernel struct {
 	MinBlocks   int  // least blocks on a multiprocessor, 0 when not asked for
 	MaxRegs     int  // most registers a thread, 0 when not asked for
 	Cluster     int  // blocks in a cluster along x, 0 or 1 for none
+	Persistent  bool // a block goes on from tile to tile, with the stride of the grid
 	Body        *Block
 	// Inputs are the values that exist at entry (parameters, special registers,
 	// the base of shared memory) in order of first use; they stand in no block.

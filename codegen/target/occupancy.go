@@ -112,3 +112,25 @@ func (g *GPU) byBarriers(u Usage) int {
 }
 
 func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }
+
+// gpcs is how many parts an H100 has, which no cluster leaves (NVIDIA H100 Tensor Core GPU
+// Architecture: 8 GPCs, of pairs of SMs; an SXM5 has 66 pairs).
+const gpcs = 8
+
+// ClusterSMs returns how many SMs clusters of so many blocks can take where each SM holds
+// so many blocks: pairs of SMs are taken to be spread over the parts of the GPU as evenly
+// as they can. It is at least one.
+func (g *GPU) ClusterSMs(resident, cluster int) int {
+	if cluster <= 1 {
+		return g.SMs
+	}
+	pairs, total := g.SMs/2, 0
+	for part := range gpcs {
+		n := 2 * (pairs / gpcs)
+		if part < pairs%gpcs {
+			n += 2
+		}
+		total += n * resident / cluster * cluster
+	}
+	return max(total/resident, 1)
+}

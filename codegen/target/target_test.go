@@ -305,3 +305,13 @@ func FuzzLookup(f *testing.F) {
 		}
 	})
 }
+
+// Clusters stay within a part of the GPU: of an H100's 132 SMs in 8 parts of 16 or 18,
+// pairs of blocks find a place on all, fours on 128, unless SMs hold two blocks each.
+func TestClustersOnSMs(t *testing.T) {
+	for _, test := range []struct{ sms, resident, cluster, want int }{
+		{132, 1, 1, 132}, {132, 1, 2, 132}, {132, 1, 4, 128}, {132, 1, 8, 128}, {132, 2, 4, 132},
+	} {
+		require.Equal(t, test.want, (&GPU{SMs: test.sms}).ClusterSMs(test.resident, test.cluster), "%+v", test)
+	}
+}

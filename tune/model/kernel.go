@@ -117,6 +117,9 @@ func (f *first) find(b *simt.Block) bool {
 				f.group = int(in.Body.Instrs[i].Imm)
 				return true
 			}
+			if f.find(in.Body) { // of a tile
+				return true
+			}
 		case in.Op == simt.OpIf && (f.find(in.Body) || f.find(in.Else)):
 			return true
 		}

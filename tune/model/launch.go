@@ -9,9 +9,12 @@ import (
 	"github.com/kgen-dev/kgen/codegen/target"
 )
 
-// launch is a step of a plan as the model sees it.
+// launch is a step of a plan as the model sees it. What a block of a persistent kernel does
+// is counted of one that has a single tile: its grid has a block for each, which then is
+// what is told apart, counted and handed out.
 type launch struct {
 	*codegen.PlanStep
+	blocks  int64 // of the grid
 	kernel  *kernel
 	counter *simt.Counter
 	params  []int64
@@ -26,6 +29,7 @@ type launch struct {
 	least   float64 // share of any class
 	cycles  float64 // of the busiest class, alone on an SM
 	ends    float64 // of those, before the first product and after the last one
+	between float64 // of those, from a tile's last product to the next one's first, in a persistent kernel
 	prober  *walk
 }
 
@@ -70,7 +74,8 @@ const (
 
 // newLaunch counts a step. Pointers are taken to be aligned and apart.
 func newLaunch(g *target.GPU, k *simt.Kernel, s *codegen.PlanStep, in Inputs) (*launch, error) {
-	l := &launch{PlanStep: s, inputs: in, kernel: prepare(k), counter: simt.NewCounter(k), tiles: s.Tiles()}
+	one := s.Rounds(1)
+	l := &launch{PlanStep: &one, blocks: s.Grid, inputs: in, kernel: prepare(k), counter: simt.NewCounter(k), tiles: s.Tiles()}
 	l.params = stepParams(s)
 	if len(l.params) != len(k.Params) {
 		return nil, fmt.Errorf("kernel %s: %d arguments planned for %d parameters", k.Name, len(l.params), len(k.Params))
@@ -91,7 +96,8 @@ func newLaunch(g *target.GPU, k *simt.Kernel, s *codegen.PlanStep, in Inputs) (*
 	w.clock = newTimeline(g, k)
 	w.run()
 	l.traffic, l.cycles, l.written = w.counts, w.clock.cycles(), float64(bench.SectorBytes*(w.counts.Stores.Sectors+w.counts.Writes.Sectors))
-	if l.ends = w.clock.ends(); l.kernel.roles && l.ends > 0 { // copies that another role waits for
+	l.ends, l.between = w.clock.ends()
+	if l.kernel.roles && l.ends > 0 { // copies that another role waits for
 		l.ends += memoryLatency
 		l.cycles += memoryLatency
 	}

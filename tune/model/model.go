@@ -21,7 +21,7 @@ import (
 
 // Version changes whenever a prediction may: predictions of other versions are not
 // compared with this one's.
-const Version = "8"
+const Version = "9"
 
 // The model's constants. They were set once against kernel times that NVIDIA measured
 // (FlashAttention-2's forward pass on A100 and H100, matrix products on both), and are
@@ -94,15 +94,16 @@ type Step struct {
 	Parts     []Term // of US, which they add up to: the largest of Terms without waves, overlap, waves
 	Unknown   int64  // decisions that depend on data, in the busiest block
 
-	block       Counts  // of the busiest
+	block       Counts  // of the busiest; of a persistent kernel, a tile's
+	tiles       int64   // that there are such blocks of
 	sharedBytes float64 // of all blocks
 }
 
 // Seen are the counters that tell why a launch takes its time. Accesses at places that
 // data decide are left out.
 func (s *Step) Seen(g *target.GPU) roofline.Seen {
-	n := float64(s.Blocks)
-	seen := roofline.Seen{Occupancy: g.Fraction(s.Occupancy), Waves: s.Waves, Blocks: n}
+	n := float64(s.tiles)
+	seen := roofline.Seen{Occupancy: g.Fraction(s.Occupancy), Waves: s.Waves, Blocks: float64(s.Blocks)}
 	if s.Unknown == 0 {
 		loads := s.block.Loads
 		loads.add(s.block.Copies, 1)
@@ -209,12 +210,15 @@ func (l *launch) fit(g *target.GPU, r *Resources, s *Step) error {
 
 // predict times the launch and adds its work to the program's.
 func (l *launch) predict(g *target.GPU, r Resources, work *roofline.Work) (Step, error) {
-	s := Step{Kernel: l.Kernel, Blocks: l.Grid, Unknown: l.traffic.Unknown, block: l.traffic}
+	s := Step{Kernel: l.Kernel, Blocks: l.blocks, Unknown: l.traffic.Unknown, block: l.traffic, tiles: l.Grid}
 	if err := l.fit(g, &r, &s); err != nil {
 		return s, err
 	}
 	resident := s.Occupancy.CTAs
-	sms := placed(g.SMs, resident, max(1, l.kernel.Cluster))
+	sms := g.ClusterSMs(resident, l.kernel.Cluster)
+	if l.Persistent() {
+		resident = min(resident, max(1, int(l.blocks)/sms))
+	}
 	slots := int64(sms) * int64(resident)
 	s.Waves = float64(l.Grid) / float64(slots)
 	hbm := l.hbmBytes(slots, usableL2*g.L2MiB*(1<<20))
@@ -243,6 +247,7 @@ func (l *launch) predict(g *target.GPU, r Resources, work *roofline.Work) (Step,
 	if scale > 1 {
 		s.US *= scale
 	}
+	s.US += l.once(g)
 	for j, name := range unitNames {
 		s.Terms = append(s.Terms, Term{string(name), total[j] / sustained / float64(g.SMs)})
 	}
@@ -253,7 +258,7 @@ func (l *launch) predict(g *target.GPU, r Resources, work *roofline.Work) (Step,
 		even += places * us(int32(i), resident)
 		chain += places * l.latency(g, i)
 	}
-	s.Parts = parts(s.Terms, chain, even, s.US)
+	s.Parts = parts(s.Terms, chain, even+l.once(g), s.US)
 	before := work.SharedBytes.Value
 	l.addWork(work, weight, hbm)
 	s.sharedBytes = work.SharedBytes.Value - before
@@ -275,13 +280,31 @@ func (l *launch) latency(g *target.GPU, class int) float64 {
 func (l *launch) shared(g *target.GPU, class int32, n int, u *unitTimes) float64 {
 	chain := max(l.latency(g, int(class)), l.refill(g, &l.classes[class], u))
 	ends := 0.0
-	if n == 1 {
+	switch {
+	case l.Persistent():
+		ends = l.us(g, l.between)
+		chain -= l.us(g, l.ends)
+	case n == 1:
 		ends = l.us(g, l.ends)
 		chain -= ends
-		perSM := 1e3 / float64(g.SMs) // of GB/s, bytes a microsecond
-		ends += float64(l.kernel.first.own)/(g.HBM().Value*sustainedHBM*perSM) + float64(l.kernel.first.group)/(g.L2().Value*perSM)
+		ends += l.firstCopies(g)
 	}
 	return ends + u.together(float64(n)/sustained, chain, l.kernel.overlap())
+}
+
+// firstCopies is how long the copies take that the first product waits for.
+func (l *launch) firstCopies(g *target.GPU) float64 {
+	perSM := 1e3 / float64(g.SMs) // of GB/s, bytes a microsecond
+	return float64(l.kernel.first.own)/(g.HBM().Value*sustainedHBM*perSM) + float64(l.kernel.first.group)/(g.L2().Value*perSM)
+}
+
+// once is what the blocks of a persistent kernel do before their first tile: between tiles
+// the copies of the next are under way.
+func (l *launch) once(g *target.GPU) float64 {
+	if !l.Persistent() {
+		return 0
+	}
+	return l.us(g, l.ends-l.between) + l.firstCopies(g)
 }
 
 // us is how long so many cycles of a block take, at the clock that products leave.

@@ -38,27 +38,6 @@ func schedule(sms, most int, blocks []int32, shared func(class int32, n int) flo
 	return now
 }
 
-// gpcs is how many parts an H100 has, which no cluster leaves (NVIDIA H100 Tensor Core GPU
-// Architecture: 8 GPCs, of pairs of SMs; an SXM5 has 66 pairs).
-const gpcs = 8
-
-// placed is how many of so many SMs, which hold so many blocks each, clusters of a size
-// can take: pairs of SMs are taken to be spread over the parts as evenly as they can.
-func placed(sms, resident, cluster int) int {
-	if cluster == 1 {
-		return sms
-	}
-	pairs, total := sms/2, 0
-	for part := range gpcs {
-		n := 2 * (pairs / gpcs)
-		if part < pairs%gpcs {
-			n += 2
-		}
-		total += n * resident / cluster * cluster
-	}
-	return max(total/resident, 1)
-}
-
 // rounding is by how much times may differ that are meant to be equal.
 const rounding = 1e-9
 

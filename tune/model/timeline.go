@@ -48,15 +48,17 @@ type timeline struct {
 
 	begun     bool
 	head, met float64 // when the first product started and the last one was over
+	tile      float64 // when the loop over tiles began, if there is one
 }
 
-// ends is how long nothing multiplies before the first product and after the last one; 0
-// where there is none.
-func (t *timeline) ends() float64 {
+// ends is how long nothing multiplies before the first product and after the last one, and
+// how much of that comes again with each tile; 0 where there is no product.
+func (t *timeline) ends() (all, tile float64) {
 	if !t.begun {
-		return 0
+		return 0, 0
 	}
-	return t.head + t.cycles() - t.met
+	all = t.head + t.cycles() - t.met
+	return all, all - t.tile
 }
 
 // multiplies notes a product.

@@ -31,6 +31,7 @@ type walk struct {
 	maps   []*codegen.TensorMap // by parameter; nil for other ones
 	inputs Inputs
 	block  int64
+	grid   int64
 	first0 int64     // number of the first thread
 	size   int       // threads
 	whole  bool      // goes through every round of every loop; else most are extrapolated
@@ -49,7 +50,7 @@ type walk struct {
 }
 
 func newWalk(k *kernel, s *codegen.PlanStep, inputs Inputs, block int64, threads int) *walk {
-	w := &walk{kernel: k, params: stepParams(s), maps: stepMaps(s), inputs: inputs, block: block, size: threads}
+	w := &walk{kernel: k, params: stepParams(s), maps: stepMaps(s), inputs: inputs, block: block, grid: s.Grid, size: threads}
 	w.vals, w.own = make([]lanes, k.NumValues()), make([][]int64, k.NumValues())
 	for range (threads + warpSize - 1) / warpSize {
 		w.active = append(w.active, ^uint32(0))
@@ -100,6 +101,8 @@ func (w *walk) input(v *simt.Value) {
 		switch in.Special {
 		case simt.CtaX:
 			w.set(v, w.block, true)
+		case simt.NCtaX:
+			w.set(v, w.grid, true)
 		case simt.CtaY, simt.CtaZ, simt.ClusterCtaRank: // all blocks of a cluster read as much
 			w.set(v, 0, true)
 		case simt.TidX, simt.LaneID:
@@ -290,6 +293,9 @@ func (w *walk) forLoop(in *simt.Instr) {
 	}
 	params, yields := in.Body.Params, in.Body.Yield
 	w.copy(params[1:], in.Args[3:])
+	if w.Persistent && w.clock != nil && w.clock.tile == 0 {
+		w.clock.tile = w.mark() // the loop over tiles is the outermost one
+	}
 	var before [2][]lanes // the carried values two rounds and one round ago
 	var marks [2]float64
 	for i := int64(0); i < trips; i++ {

@@ -100,7 +100,8 @@ func TestOverlapGainsWhatWasMeasured(t *testing.T) {
 // What a block does before its first product and after its last one is time of its own,
 // unless another block multiplies meanwhile.
 func TestEndsOfBlocks(t *testing.T) {
-	short, long := alone(t, 2048).ends(), alone(t, 4096).ends()
+	short, _ := alone(t, 2048).ends()
+	long, _ := alone(t, 4096).ends()
 	require.InEpsilon(t, short, long, 1e-6)
 	require.Greater(t, short, 300.0) // output through shared memory, two barriers, wide stores
 	require.Less(t, short, 3000.0)
@@ -143,4 +144,33 @@ func TestLongestFirst(t *testing.T) {
 		return predict(t, p, c, gpu, nil).Parts()[Waves]
 	}
 	require.Less(t, waves("1"), 0.2*waves("0"))
+}
+
+// Blocks that go from tile to tile start once and find the copies of the next tile under
+// way: they gain the same for each wave of tiles after the first. What a tile moves and
+// multiplies does not change.
+func TestPersistentBlocksStartOnce(t *testing.T) {
+	gpu := lookup(t, "h100")
+	us := func(waves int, persistent string) (float64, *Prediction) {
+		p := problem(t, "gemm", gpu, map[string]string{"m": fmt.Sprint(128 * 33 * waves), "n": "1024", "k": "1024"})
+		b, err := p.Space(gpu)
+		require.NoError(t, err)
+		def, err := p.Default(gpu)
+		require.NoError(t, err)
+		c, err := b.Space().Override(def, strings.Fields("BM=128 BN=256 BK=64 warps=8 stages=4 group=1 cluster=1 persistent="+persistent))
+		require.NoError(t, err)
+		out := predict(t, p, c, gpu, nil)
+		return out.US, out
+	}
+	gain := func(waves int) float64 {
+		one, counted := us(waves, "0")
+		walking, same := us(waves, "1")
+		require.InEpsilon(t, counted.Work.L2Bytes.Value, same.Work.L2Bytes.Value, 1e-9)
+		require.InEpsilon(t, counted.Work.SharedBytes.Value, same.Work.SharedBytes.Value, 0.01)
+		return one - walking
+	}
+	per := gain(3) - gain(2)
+	require.Greater(t, per, memoryLatency/gpu.Clock()*0.9)
+	require.Less(t, per, 3.0)
+	require.InDelta(t, per, gain(5)-gain(4), 0.1*per)
 }

@@ -332,6 +332,16 @@ func (p *planner) cluster(blocks uint32) {
 	p.plan.Steps[len(p.plan.Steps)-1].Cluster = [3]uint32{blocks, 1, 1}
 }
 
+// wave gives the last step a grid of at most so many blocks, which go on from tile to tile
+// and count past the last by as many.
+func (p *planner) wave(most uint32) {
+	s := &p.plan.Steps[len(p.plan.Steps)-1]
+	if s.Grid[0] > math.MaxInt32-most {
+		p.refuse("%s over %d tiles: want at most %d", s.Entry, s.Grid[0], math.MaxInt32-most)
+	}
+	s.Grid[0] = min(s.Grid[0], most)
+}
+
 // param makes room for a parameter of the last step; one of 128 bytes is aligned to 64.
 func (p *planner) param(bytes int) *Step {
 	s := &p.plan.Steps[len(p.plan.Steps)-1]

@@ -291,6 +291,7 @@ func (v *checkRun) launch(ctx context.Context, c *codegen.Compiled, text string,
 	if err != nil {
 		return usage(err)
 	}
+	plan.Rounds(2)
 	m, err := v.dev.Load(ctx, c.Program.Name+".ptx", []byte(text))
 	if err != nil {
 		return err

@@ -1,0 +1,125 @@
+package codegen
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kgen-dev/kgen/codegen/simt"
+	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/ir"
+)
+
+// Persistent kernels. One wave of blocks walks the tile space, each with the stride of the
+// grid, in the order of the raster. Each role has a loop of its own over the block's tiles
+// and goes on with the rings where the last tile left them, so that the copies of the next
+// tile are under way while this one's sums are stored: through shared memory that no ring
+// uses.
+
+// persistentOf tells whether a staged kernel's blocks can walk the tile space as its hint
+// asks. The error says why they do not although it does.
+func persistentOf(k *ir.Kernel) (bool, error) {
+	if k.Hints.Persistent == 0 || len(k.Space) == 0 {
+		return false, nil
+	}
+	n := len(k.Body.Ops)
+	if n == 0 || k.Body.Ops[n-1].Code != ir.OpRoles {
+		return false, errNoCopies
+	}
+	if signals(k.Body) {
+		return false, errors.New("blocks wait for each other")
+	}
+	if len(k.Body.Ops[n-1].Roles) > 2 {
+		return false, errors.New("a role transposes")
+	}
+	for role, r := range k.Body.Ops[n-1].Regions {
+		if err := oneLoop(r, role); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// oneLoop holds a role to one loop that uses rings of several buffers, numbered from 0 on.
+// What stands behind it may give buffers back.
+func oneLoop(r *ir.Region, role int) error {
+	loops := 0
+	for _, o := range r.Ops {
+		switch {
+		case onRings(o) == 0:
+		case o.Code == ir.OpFor:
+			count, depth := counted(o)
+			if count == nil || depth < 2 {
+				return fmt.Errorf("%s: buffers are not used in turns", o.Pos)
+			}
+			if from := o.Args[2+slices.Index(o.Regions[0].Params, count)]; !isConst(from) || from.Def.Int != 0 {
+				return fmt.Errorf("%s: the loop goes on with another one's buffers", o.Pos)
+			}
+			loops++
+		case role == mainRole && o.Code == ir.OpIf && onlyReleases(o) && loops == 1:
+		default:
+			return fmt.Errorf("%s: a tile is copied to shared memory outside of the loop", o.Pos)
+		}
+	}
+	if loops != 1 {
+		return fmt.Errorf("%d loops read what is copied ahead: want one", loops)
+	}
+	return nil
+}
+
+// onRings is how many operations on rings an operation is or has inside.
+func onRings(o *ir.Op) int {
+	n := 0
+	if slices.ContainsFunc(o.Args, func(v *ir.Value) bool { return v.Type.Kind == ir.Ring }) {
+		n++
+	}
+	for _, r := range o.Regions {
+		for _, in := range r.Ops {
+			n += onRings(in)
+		}
+	}
+	return n
+}
+
+// waveOf is how many blocks of a persistent kernel a GPU runs at once, in whole clusters.
+func waveOf(gpu *target.GPU, k *ir.Kernel, cluster int) int64 {
+	resident, cluster := max(k.Hints.Blocks, 1), max(cluster, 1)
+	return int64(max(gpu.ClusterSMs(resident, cluster)*resident/cluster, 1) * cluster)
+}
+
+// persist lowers a persistent kernel: what does not depend on the tile once, the rest once
+// for each tile of each role.
+func (l *lowering) persist(body *ir.Region) {
+	varies := varying(l.k, l.k.Space...)
+	for _, o := range body.Ops {
+		if o.Code != ir.OpRoles && varies[o.Result()] {
+			l.tileOps = append(l.tileOps, o)
+		} else {
+			l.op(o)
+		}
+	}
+}
+
+// eachTile lowers a role's operations in a loop over the block's tiles.
+func (l *lowering) eachTile(r *ir.Region) {
+	b := l.b
+	clusters := b.Const32(1)
+	for _, n := range l.space.counts {
+		clusters = b.Mul(clusters, n)
+	}
+	stride := b.DivU(b.Special(simt.NCtaX), b.Const32(l.cluster.blocks))
+	b.For(l.space.first, clusters, stride, []*simt.Value{b.Const32(0), b.Const32(0)}, func(i *simt.Value, c []*simt.Value) []*simt.Value {
+		l.at = counter{phase: c[0].Named("phase"), remainder: c[1].Named("slot")}
+		l.tileAt(i.Named("tile"))
+		for _, o := range l.tileOps {
+			l.op(o)
+		}
+		l.pending = unordered{shared: l.leaves(r, false)} // tiles write to different places
+		l.region(r)
+		l.landAll()
+		return []*simt.Value{l.at.phase, l.at.remainder}
+	})
+	if l.inRole(mainRole) && len(l.plan.stores) > 0 {
+		b.BulkWait(0)
+	}
+}

@@ -1,0 +1,88 @@
+package codegen_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kgen-dev/kgen/codegen"
+	"github.com/kgen-dev/kgen/codegen/nvrtc/nvrtctest"
+)
+
+// TestRandomPersistent holds products of which a block computes several tiles to their
+// float64 reference four ways: the GPU has so few SMs that blocks get two to five tiles.
+func TestRandomPersistent(t *testing.T) {
+	cc := nvrtctest.Compiler(t)
+	for seed := range samples(2) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, 92))
+			s := randomPersistent(t, r, seed)
+			c, err := codegen.Compile(s.prog, s.gpu, codegen.Options{Verify: true})
+			require.NoError(t, err, s.String())
+			require.Positive(t, c.Kernels[0].Wave, "%s: %q", s, c.Kernels[0].Notes)
+			plan, err := c.Plan(s.arguments())
+			require.NoError(t, err)
+			tiles := int64(1)
+			for _, n := range plan.Steps[0].Tiles() {
+				tiles *= n
+			}
+			require.Greater(t, tiles, plan.Steps[0].Grid, s.String())
+			s.fourWays(t, cc, c, seed)
+		})
+	}
+}
+
+// randomPersistent draws a product on a Hopper of few SMs.
+func randomPersistent(t *testing.T, r *rand.Rand, seed uint64) *sample {
+	t.Helper()
+	pick := func(words ...string) string { return words[r.IntN(len(words))] }
+	size := func(least, most int) string { return fmt.Sprint(16 * (least/16 + r.IntN((most-least)/16))) }
+	dtype, layout := pick("bf16", "f16", "tf32", "e4m3"), pick("nn", "nt", "tn", "tt")
+	if dtype != "bf16" && dtype != "f16" {
+		layout = "nt" // both along K
+	}
+	flags := map[string]string{
+		"m": size(200, 500), "n": size(136, 330), "k": fmt.Sprint(16 * (1 + r.IntN(16))), "dtype": dtype, "layout": layout,
+		"act": pick("none", "relu", "gelu"), "bias": pick("true", "false"), "out": pick("same", "f32"), "residual": pick("true", "false"),
+	}
+	warps := pick("4", "8")
+	settings := []string{
+		"BM=" + map[string]string{"4": "64", "8": "128"}[warps], "warps=" + warps, "BN=" + pick("64", "80", "96", "128", "176"), "BK=" + map[bool]string{true: "32", false: pick("32", "64")}[dtype == "tf32"],
+		"stages=" + pick("2", "3", "4"), "group=" + pick("1", "4", "8"), "cluster=" + pick("1", "1", "2", "4"), "persistent=1",
+	}
+	s := hopperSample(t, "gemm", flags, settings, seed)
+	few := *s.gpu
+	few.SMs = 1 + r.IntN(3)
+	s.gpu = &few
+	return s
+}
+
+// TestWaveOfPersistentBlocks: as many blocks as the GPU runs at once, in whole clusters,
+// and no more than there are tiles.
+func TestWaveOfPersistentBlocks(t *testing.T) {
+	for _, test := range []struct {
+		size, cluster string
+		want          int64
+	}{{"8192", "1", 132}, {"8192", "4", 128}, {"1024", "2", 32}} {
+		s := hopperSample(t, "gemm", map[string]string{"m": test.size, "n": test.size}, []string{"BM=128", "BN=256", "BK=64", "warps=8", "stages=4", "cluster=" + test.cluster, "persistent=1"}, 0)
+		c, err := codegen.Compile(s.prog, s.gpu, codegen.Options{Verify: true})
+		require.NoError(t, err)
+		plan, err := c.Plan(s.arguments())
+		require.NoError(t, err)
+		step := plan.Steps[0]
+		require.Equal(t, test.want, step.Grid)
+		seen := map[int64]int{}
+		tiles := step.Tiles()
+		for i := range int(tiles[0]) {
+			for j := range int(tiles[1]) {
+				block, err := step.Block([]int{i, j})
+				require.NoError(t, err)
+				seen[block]++
+			}
+		}
+		require.Len(t, seen, int(test.want))
+	}
+}
