@@ -1,0 +1,145 @@
+package queue
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Access is how the ends of a connection prove who they are; the zero value not at all.
+type Access struct {
+	Token string
+	// Files of PEM. A server shows Cert, and asks for a certificate that CA signed if that
+	// is there. A client shows Cert to a server that asks, and trusts what CA signed.
+	Cert, Key, CA string
+}
+
+// none tells whether anybody gets in.
+func (a *Access) open() bool { return a.Token == "" && a.CA == "" }
+
+// tls is the configuration of either end; nil where there is none.
+func (a *Access) tls() (*tls.Config, error) {
+	if a.Cert == "" && a.Key == "" && a.CA == "" {
+		return nil, nil
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS13}
+	if a.Cert != "" || a.Key != "" {
+		pair, err := tls.LoadX509KeyPair(a.Cert, a.Key)
+		if err != nil {
+			return nil, fmt.Errorf("%w: certificate %q with key %q: %w", ErrAccess, a.Cert, a.Key, err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	if a.CA != "" {
+		text, err := os.ReadFile(a.CA)
+		if err != nil {
+			return nil, fmt.Errorf("%w: certificates of those to trust: %w", ErrAccess, err)
+		}
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("%w: %s: no certificate in PEM", ErrAccess, a.CA)
+		}
+		c.RootCAs, c.ClientCAs = pool, pool
+	}
+	return c, nil
+}
+
+// checkURL refuses what is no address of a server.
+func checkURL(text string) error {
+	for one := range strings.SplitSeq(text, ",") {
+		u, err := url.Parse(strings.TrimSpace(one))
+		if err != nil || (u.Scheme != "nats" && u.Scheme != "tls") || u.Hostname() == "" {
+			return fmt.Errorf("%w: address %q: want nats://HOST:PORT or tls://HOST:PORT", ErrAccess, redacted(one))
+		}
+	}
+	return nil
+}
+
+// redacted is an address without the secrets in it.
+func redacted(text string) string {
+	_, after, ok := strings.Cut(text, "@")
+	if !ok {
+		return clip(text, 200)
+	}
+	return "...@" + clip(after, 200)
+}
+
+// Connect connects to a server. Errors wrap ErrAccess or ErrUnreachable. When the
+// connection breaks later, it is made again, for as long as that takes.
+func Connect(addr string, a Access) (*nats.Conn, error) {
+	if err := checkURL(addr); err != nil {
+		return nil, err
+	}
+	config, err := a.tls()
+	if err != nil {
+		return nil, err
+	}
+	opts := lasting(a.Token)
+	if config != nil {
+		opts = append(opts, nats.Secure(config))
+	}
+	c, err := nats.Connect(addr, opts...)
+	if err != nil {
+		return nil, explain(addr, err)
+	}
+	return c, nil
+}
+
+// lasting are the options of every connection.
+func lasting(token string) []nats.Option {
+	opts := []nats.Option{nats.Name("kgen"), nats.MaxReconnects(-1), nats.ReconnectWait(retryWait), nats.Timeout(answerWait),
+		nats.PingInterval(10 * time.Second), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})}
+	if token != "" {
+		opts = append(opts, nats.Token(token))
+	}
+	return opts
+}
+
+// explain says why a server did not let us in.
+func explain(addr string, err error) error {
+	addr = redacted(addr)
+	var unknown x509.UnknownAuthorityError
+	var name x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	var alert tls.AlertError
+	switch {
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired):
+		return fmt.Errorf("%w: %s refuses the token: want the one that it was started with", ErrAccess, addr)
+	case errors.Is(err, nats.ErrSecureConnRequired):
+		return fmt.Errorf("%w: %s takes TLS alone: want the certificate of those to trust", ErrAccess, addr)
+	case errors.Is(err, nats.ErrSecureConnWanted):
+		return fmt.Errorf("%w: %s has no TLS", ErrAccess, addr)
+	case errors.As(err, &unknown), errors.As(err, &name), errors.As(err, &invalid), errors.As(err, &alert):
+		return fmt.Errorf("%w: %s: %w", ErrAccess, addr, err)
+	case strings.Contains(err.Error(), "tls: "): // as the other end said
+		return fmt.Errorf("%w: %s: %w", ErrAccess, addr, err)
+	}
+	return fmt.Errorf("%w: %s: %w", ErrUnreachable, addr, err)
+}
+
+// ConnectPatiently is Connect, and waits for a server that is not there yet.
+func ConnectPatiently(ctx context.Context, addr string, a Access, log *slog.Logger) (*nats.Conn, error) {
+	for said := false; ; said = true {
+		c, err := Connect(addr, a)
+		if !errors.Is(err, ErrUnreachable) {
+			return c, err
+		}
+		if !said {
+			log.Info("waiting for the server", "address", redacted(addr))
+		}
+		select {
+		case <-time.After(retryWait):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package queue
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+)
+
+// State is what a worker is doing.
+type State string
+
+// The states.
+const (
+	Idle State = "idle"
+	Busy State = "busy"
+	Lost State = "lost" // nothing is heard of it
+)
+
+// Standing is what a tuner knows of a worker.
+type Standing struct {
+	Worker   string `json:"worker"`
+	State    State  `json:"state"`
+	Compiled int    `json:"compiled"` // results that were taken
+	Ran      int    `json:"ran"`
+}
+
+// mostWorkers bounds how many a tuner keeps in mind.
+const mostWorkers = 10_000
+
+// roster is who works for a tuner.
+type roster struct {
+	log *slog.Logger
+
+	mu      sync.Mutex
+	want    Identity
+	members map[string]*member
+	met     chan struct{} // closed when the first has come
+}
+
+type member struct {
+	seen          time.Time
+	busy          int
+	compiled, ran int
+	refused       bool
+}
+
+func newRoster(want Identity, log *slog.Logger) *roster {
+	return &roster{log: log, want: want, members: map[string]*member{}, met: make(chan struct{})}
+}
+
+// greet takes note of a worker and says why it is refused; "" if it is not.
+func (r *roster) greet(g *greeting) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	why := r.want.differs(&g.Identity)
+	m := r.member(g.Worker)
+	if m == nil {
+		return "there are too many workers"
+	}
+	fresh := m.seen.IsZero() || time.Since(m.seen) > lostAfter
+	m.seen, m.busy = time.Now(), g.Busy
+	if why != "" {
+		if !m.refused {
+			r.log.Warn("a worker is refused", "worker", g.Worker, "why", why)
+		}
+		m.refused = true
+		return why
+	}
+	if fresh {
+		r.log.Info("a worker is there", "worker", g.Worker)
+	}
+	if r.want.Driver == "" {
+		r.want.Driver = g.Driver // those that come later have the same
+	}
+	select {
+	case <-r.met:
+	default:
+		close(r.met)
+	}
+	return ""
+}
+
+// member is a worker's entry; nil if there are too many. The lock is held.
+func (r *roster) member(name string) *member {
+	m := r.members[name]
+	if m == nil && len(r.members) < mostWorkers {
+		m = &member{}
+		r.members[name] = m
+	}
+	return m
+}
+
+// count notes a result that was taken.
+func (r *roster) count(worker, do string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := r.member(worker)
+	switch {
+	case m == nil:
+	case do == doCompile:
+		m.compiled++
+	default:
+		m.ran++
+	}
+}
+
+// driver is the device's name that all workers have; "" until the first has come.
+func (r *roster) driver() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.want.Driver
+}
+
+// standings are the workers by name.
+func (r *roster) standings() []Standing {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []Standing
+	for name, m := range r.members {
+		if m.refused {
+			continue
+		}
+		s := Standing{Worker: name, State: Idle, Compiled: m.compiled, Ran: m.ran}
+		switch {
+		case time.Since(m.seen) > lostAfter:
+			s.State = Lost
+		case m.busy > 0:
+			s.State = Busy
+		}
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b Standing) int { return cmp.Compare(a.Worker, b.Worker) })
+	return out
+}
+
+// missing notes who has gone since the last call, and how many are there.
+func (r *roster) missing(known map[string]State) (there int) {
+	for _, s := range r.standings() {
+		if s.State == Lost && known[s.Worker] != Lost {
+			r.log.Warn("a worker is lost: others get what it had", "worker", s.Worker)
+		}
+		if s.State != Lost {
+			there++
+		}
+		known[s.Worker] = s.State
+	}
+	return there
+}
+
+// Summary is a line about workers for people; "" of none.
+func Summary(all []Standing) string {
+	counts := map[State]int{}
+	for _, s := range all {
+		counts[s.State]++
+	}
+	text := ""
+	for _, state := range []State{Busy, Idle, Lost} {
+		if n := counts[state]; n > 0 {
+			text += fmt.Sprintf(", %d %s", n, state)
+		}
+	}
+	if text == "" {
+		return ""
+	}
+	return text[2:]
+}
