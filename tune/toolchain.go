@@ -82,6 +82,15 @@ func (t Toolchain) builderFor(ctx context.Context, g *target.GPU, c *cache.Cache
 	return b, nil
 }
 
+// Identity is everything beside the source that decides what is made for a GPU.
+func (t Toolchain) Identity(ctx context.Context, g *target.GPU) (string, error) {
+	b, err := t.builderFor(ctx, g, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return "", err
+	}
+	return b.identity(), nil
+}
+
 // compiles tells whether there is a compiler.
 func (b *builder) compiles() bool { return b.nvrtc != nil || b.ptxas != nil }
 

@@ -24,6 +24,7 @@ import (
 type Options struct {
 	Identity Identity // of the workers that it takes; without a Driver the first one's counts
 	Work     Work
+	Times    bool // Run is for the workers' GPUs, as Timer's always is
 	// Files writes what workers need, by Pack.
 	Files func(io.Writer) error
 	// Name are texts that tell this tuning from all others: started again with the same
@@ -121,6 +122,9 @@ func (b *Bench) prepare(ctx context.Context, files []byte) error {
 		// One of each job and each result: what is there is not put there again.
 		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true,
 	})
+	if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) || errors.Is(err, nats.ErrNoResponders) {
+		return ErrNoJetStream
+	}
 	if err != nil {
 		return err
 	}
@@ -333,8 +337,14 @@ func (b *Bench) Compile(ctx context.Context, point []int) (trial.Built, error) {
 		return trial.Built{}, err
 	}
 	built := a.Built
+	why := ""
 	if !knownOutcome(built.Outcome, true) {
-		return trial.Built{Outcome: store.Compile, Error: fmt.Sprintf("worker %s: outcome %q", a.Worker, clip(string(built.Outcome), 50))}, nil
+		why = fmt.Sprintf("outcome %q", clip(string(built.Outcome), 50))
+	} else if built.Predicted != nil {
+		why = unbelievable(built.Predicted, doCompile)
+	}
+	if why != "" {
+		return trial.Built{Program: built.Program, Outcome: store.Compile, Error: fmt.Sprintf("worker %s: %s", a.Worker, why)}, nil
 	}
 	if a.Code != nil {
 		b.keep(fmt.Sprint(point), a.Code)
@@ -344,18 +354,38 @@ func (b *Bench) Compile(ctx context.Context, point []int) (trial.Built, error) {
 
 // Run implements trial.Bench.
 func (b *Bench) Run(ctx context.Context, point []int, samples int) (trial.Ran, error) {
+	do := doCheck
+	if b.Times {
+		do = doTime
+	}
+	return b.run(ctx, do, point, samples)
+}
+
+// Timer is the same with runs that are for the workers' GPUs.
+func (b *Bench) Timer() *Timer { return &Timer{b} }
+
+// Timer is a trial.Bench and trial.Keeper.
+type Timer struct{ *Bench }
+
+// Run implements trial.Bench.
+func (t *Timer) Run(ctx context.Context, point []int, samples int) (trial.Ran, error) {
+	return t.run(ctx, doTime, point, samples)
+}
+
+func (b *Bench) run(ctx context.Context, do string, point []int, samples int) (trial.Ran, error) {
 	b.mu.Lock()
 	code := b.codes[fmt.Sprint(point)]
 	b.mu.Unlock()
-	a, err := b.ask(ctx, doRun, job{Point: point, Samples: samples, Code: code})
+	a, err := b.ask(ctx, do, job{Point: point, Samples: samples, Code: code})
 	if err != nil {
 		return trial.Ran{}, err
 	}
-	// What is run once is recorded; other runs are looks at the device, of no use later.
-	if err := b.take(doRun, point, a, samples == 1); err != nil {
+	// A time that is taken once is recorded, and whatever else follows from the point. Other
+	// times are looks at the device, of no use later.
+	if err := b.take(do, point, a, do != doTime || samples == 1); err != nil {
 		return trial.Ran{}, err
 	}
-	if why := b.unbelievable(&a.Ran); why != "" {
+	if why := unbelievable(&a.Ran, do); why != "" {
 		return trial.Ran{Outcome: store.Runtime, Error: fmt.Sprintf("worker %s: %s", a.Worker, why)}, nil
 	}
 	return a.Ran, nil
@@ -379,19 +409,15 @@ func (b *Bench) take(do string, point []int, a *answer, recorded bool) error {
 }
 
 // unbelievable says why what a worker says of a run cannot be; "" if it can.
-func (b *Bench) unbelievable(r *trial.Ran) string {
+func unbelievable(r *trial.Ran, do string) string {
 	if !knownOutcome(r.Outcome, false) {
 		return fmt.Sprintf("outcome %q", clip(string(r.Outcome), 50))
 	}
 	if !r.Outcome.Timed() {
 		return ""
 	}
-	want := bench.Predicted
-	if b.Identity.Device == "cuda" {
-		want = bench.Measured
-	}
-	if r.Provenance != want {
-		return fmt.Sprintf("a time that is %s: want %s of %s", r.Provenance, want, b.Identity.Device)
+	if measured := r.Provenance == bench.Measured; measured != (do == doTime) {
+		return fmt.Sprintf("a time that is %s, of a job to %s", r.Provenance, do)
 	}
 	for _, us := range append(slices.Clone(r.Samples), r.TimeUS, r.Seconds) {
 		if math.IsNaN(us) || math.IsInf(us, 0) || us < 0 {
@@ -428,7 +454,8 @@ func (b *Bench) Recorded(point []int) {
 	b.mu.Lock()
 	gone := b.held[k]
 	delete(b.held, k)
-	for _, id := range []string{key(doCompile, point, 0) + "-0", key(doRun, point, 1) + "-0"} {
+	for _, id := range []string{key(doCompile, point, 0), key(doCheck, point, 1), key(doTime, point, 1)} {
+		id += "-0"
 		if a := b.ready[id]; a != nil { // of a tuner that was killed just after it recorded
 			delete(b.ready, id)
 			gone = append(gone, a)

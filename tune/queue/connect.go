@@ -73,9 +73,12 @@ func redacted(text string) string {
 	return "...@" + clip(after, 200)
 }
 
+// Conn is a connection to a server.
+type Conn = nats.Conn
+
 // Connect connects to a server. Errors wrap ErrAccess or ErrUnreachable. When the
 // connection breaks later, it is made again, for as long as that takes.
-func Connect(addr string, a Access) (*nats.Conn, error) {
+func Connect(addr string, a Access) (*Conn, error) {
 	if err := checkURL(addr); err != nil {
 		return nil, err
 	}
@@ -127,7 +130,7 @@ func explain(addr string, err error) error {
 }
 
 // ConnectPatiently is Connect, and waits for a server that is not there yet.
-func ConnectPatiently(ctx context.Context, addr string, a Access, log *slog.Logger) (*nats.Conn, error) {
+func ConnectPatiently(ctx context.Context, addr string, a Access, log *slog.Logger) (*Conn, error) {
 	for said := false; ; said = true {
 		c, err := Connect(addr, a)
 		if !errors.Is(err, ErrUnreachable) {

@@ -33,6 +33,8 @@ var (
 	ErrMismatch = errors.New("refused")
 	// ErrUnderWay says that another process tunes the same.
 	ErrUnderWay = errors.New("the same tuning is under way in another process")
+	// ErrNoJetStream says that a server keeps no queues.
+	ErrNoJetStream = errors.New("the server has no JetStream: want one that was started with it")
 	// ErrInUse says that another process uses a folder or a device.
 	ErrInUse = errors.New("in use by another process")
 )
@@ -81,8 +83,11 @@ func (want *Identity) differs(is *Identity) string {
 
 // Work says to a worker what is tried.
 type Work struct {
-	Space string `json:"space"` // the description's file among those of the work
-	Seed  uint64 `json:"seed"`
+	Space string `json:"space,omitempty"` // the description's file among those of the work
+	// Family and Flags are what is tried instead of a description.
+	Family string            `json:"family,omitempty"`
+	Flags  map[string]string `json:"flags,omitempty"`
+	Seed   uint64            `json:"seed"`
 }
 
 // Subjects and names on the server: one stream for each tuning.
@@ -103,7 +108,8 @@ func validToken(text string) bool        { return text != "" && !strings.Contain
 // What is on the queue.
 const (
 	doCompile = "compile"
-	doRun     = "run"
+	doCheck   = "check" // run on the virtual machine
+	doTime    = "time"  // run on a GPU
 	doResult  = "result"
 )
 
@@ -117,10 +123,11 @@ type lane struct {
 // lanes are a device's. Runs on the virtual machine are work for a core like compiling;
 // those on a GPU wait for each other, and compiling does not wait for them.
 func lanes(device string) []lane {
+	all := []lane{{"cores", []string{doCompile, doCheck}, false}}
 	if device == "cuda" {
-		return []lane{{"compile", []string{doCompile}, false}, {"run", []string{doRun}, true}}
+		all = append(all, lane{"device", []string{doTime}, true})
 	}
-	return []lane{{"any", []string{doCompile, doRun}, false}}
+	return all
 }
 
 // digest is a short name for parts.

@@ -142,12 +142,12 @@ func work(t *testing.T, url, name string, id queue.Identity, jobs int, f *trier)
 	require.NoError(t, err)
 	w := &queue.Worker{
 		Identity: id, Name: name, Jobs: jobs, Log: quiet(),
-		Open: func(dir string, w queue.Work) (queue.Trier, error) {
+		Open: func(dir string, w queue.Work) (queue.Triers, error) {
 			text, err := os.ReadFile(filepath.Join(dir, "sub", "x.cu"))
 			if err != nil || string(text) != "//" {
-				return nil, fmt.Errorf("not the file that was sent: %q, %w", text, err)
+				return queue.Triers{}, fmt.Errorf("not the file that was sent: %q, %w", text, err)
 			}
-			return f, nil
+			return queue.Triers{Cores: f, Timer: f}, nil
 		},
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -230,7 +230,7 @@ func TestRunsOnAGPUAreOneAtATime(t *testing.T) {
 	id := identity
 	id.Device, id.Driver = "cuda", "G, driver 13.0"
 	o := options(id)
-	o.Identity.Driver = ""
+	o.Identity.Driver, o.Times = "", true
 	b := open(t, c, o)
 	stop, _ := work(t, s.URL(), "w", id, 4, &trier{delay: 5 * time.Millisecond, runs: &atomic.Int64{}})
 	defer stop()
@@ -260,7 +260,7 @@ func TestOnlyAGPUMeasures(t *testing.T) {
 	r, err := b.Run(t.Context(), []int{1}, 1)
 	require.NoError(t, err)
 	require.Equal(t, store.Runtime, r.Outcome)
-	require.Contains(t, r.Error, "a time that is measured: want predicted of vm")
+	require.Contains(t, r.Error, "a time that is measured, of a job to check")
 }
 
 // A worker of another version, compiler or kind of messages is told so and ends.

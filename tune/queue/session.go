@@ -20,10 +20,11 @@ type session struct {
 	names
 	dir     string
 	ackWait time.Duration
-	trier   Trier
+	triers  Triers
 	ctx     context.Context
 	cancel  context.CancelFunc
 	slots   sync.WaitGroup
+	gone    sync.Once
 }
 
 // over tells whether a session has ended; there may be none.
@@ -44,7 +45,7 @@ func (s *session) stop() {
 	}
 	s.cancel()
 	s.slots.Wait()
-	s.trier.Close()
+	s.triers.close()
 	if err := os.RemoveAll(s.dir); err != nil {
 		s.Log.Debug("a folder stays", "error", err)
 	}
@@ -100,7 +101,7 @@ func (s *session) rest(err error) {
 	ctx, cancel := context.WithTimeout(s.ctx, answerWait)
 	defer cancel()
 	if _, err := s.js.Stream(ctx, s.stream()); isGone(err) {
-		s.Log.Info("the tuning has ended", "tuning", s.tune)
+		s.gone.Do(func() { s.Log.Info("the tuning has ended", "tuning", s.tune) })
 		s.cancel()
 	}
 	select {
@@ -163,13 +164,19 @@ func (s *session) try(m jetstream.Msg, kind string, j *job) (r result, err error
 	})
 	defer beats.Wait()
 	defer cancel()
-	if kind == doCompile {
-		r.Built, r.Code, err = s.trier.CompileCode(ctx, j.Point)
-		s.done[0].Add(1)
-		return r, err
+	done := &s.done[1]
+	switch t := s.triers.Timer; {
+	case kind == doCompile:
+		done = &s.done[0]
+		r.Built, r.Code, err = s.triers.Cores.CompileCode(ctx, j.Point)
+	case kind == doCheck:
+		r.Ran, err = s.triers.Cores.RunCode(ctx, j.Point, j.Samples, j.Code)
+	case kind == doTime && t != nil:
+		r.Ran, err = t.RunCode(ctx, j.Point, j.Samples, j.Code)
+	default:
+		err = fmt.Errorf("a job to %q: this worker cannot", clip(kind, 50))
 	}
-	r.Ran, err = s.trier.RunCode(ctx, j.Point, j.Samples, j.Code)
-	s.done[1].Add(1)
+	done.Add(1)
 	return r, err
 }
 

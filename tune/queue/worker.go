@@ -22,13 +22,26 @@ type Trier interface {
 	Close()
 }
 
+// Triers are a worker's for one tuning.
+type Triers struct {
+	Cores Trier // compiles, and runs on the virtual machine
+	Timer Trier // runs on a GPU; nil without one. It may be the other
+}
+
+func (t *Triers) close() {
+	t.Cores.Close()
+	if t.Timer != nil && t.Timer != t.Cores {
+		t.Timer.Close()
+	}
+}
+
 // Worker is a worker's end.
 type Worker struct {
 	Identity Identity
 	Name     string // no other worker's; without dots, stars and spaces
 	Jobs     int    // that it does at a time; runs on a GPU are one at a time beside them
-	// Open makes what does the jobs of a work, whose files are in dir.
-	Open func(dir string, w Work) (Trier, error)
+	// Open makes what does the jobs of a tuning, whose files are in dir.
+	Open func(dir string, w Work) (Triers, error)
 	Idle time.Duration // ends without anything to do for so long; 0: never
 	Log  *slog.Logger
 
@@ -146,7 +159,7 @@ func (w *Worker) begin(ctx context.Context, found *welcome) (*session, error) {
 		}
 		return nil, fmt.Errorf("files of the work: %w", err)
 	}
-	if s.trier, err = w.Open(dir, found.Work); err != nil {
+	if s.triers, err = w.Open(dir, found.Work); err != nil {
 		os.RemoveAll(dir)
 		return nil, err
 	}

@@ -38,6 +38,7 @@ type app struct {
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.tuneCommand(),
+		a.workerCommand(),
 		a.dbCommand(),
 		a.tableCommand(),
 		a.emitCommand(),

@@ -12,6 +12,7 @@ import (
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/tune"
 	"github.com/kgen-dev/kgen/tune/explore"
+	"github.com/kgen-dev/kgen/tune/queue"
 )
 
 // logEvery is how often a long phase says where it stands when no bar does.
@@ -25,6 +26,8 @@ type progress struct {
 	draw  bool
 	phase string
 	last  time.Time
+
+	workers func() []queue.Standing // nil: this process's children do the work
 
 	mu  sync.Mutex // the bar and the log share the terminal
 	bar *progressbar.ProgressBar
@@ -88,6 +91,14 @@ func (p *progress) exploring(t explore.Progress) {
 	p.show(s)
 }
 
+// workersText says how the workers are, if there are any.
+func (p *progress) workersText() string {
+	if p.workers == nil {
+		return ""
+	}
+	return queue.Summary(p.workers())
+}
+
 func timeSoFar(us float64, from bench.Provenance) string { return fmt.Sprintf("%.4g us %s", us, from) }
 
 func (p *progress) show(s standing) {
@@ -110,6 +121,9 @@ func (p *progress) show(s standing) {
 	if s.left > 0 {
 		args = append(args, "left", s.left.Round(time.Second))
 	}
+	if text := p.workersText(); text != "" {
+		args = append(args, "workers", text)
+	}
 	p.log.Info(s.phase, args...)
 }
 
@@ -127,9 +141,14 @@ func (p *progress) drawBar(s standing) {
 			progressbar.OptionShowCount(), progressbar.OptionClearOnFinish(), progressbar.OptionFullWidth(),
 			progressbar.OptionSetDescription(s.phase))
 	}
-	if s.best != "" {
-		p.bar.Describe(fmt.Sprintf("%s, best %s", s.phase, s.best))
+	text := s.phase
+	if workers := p.workersText(); workers != "" {
+		text += ", workers " + workers
 	}
+	if s.best != "" {
+		text += ", best " + s.best
+	}
+	p.bar.Describe(text)
 	_ = p.bar.Set(s.done) // likewise
 }
 

@@ -9,13 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kgen-dev/kgen/codegen"
 	"github.com/kgen-dev/kgen/tune"
+	"github.com/kgen-dev/kgen/tune/explore"
 	"github.com/kgen-dev/kgen/tune/search"
 	"github.com/kgen-dev/kgen/tune/store"
 )
@@ -36,6 +36,9 @@ type tuneFlags struct {
 	dryRun   bool
 	explain  string // a configuration
 	shapes   string // a file of them
+
+	fleet    fleetFlags
+	parallel int // configurations of --space under way at a time
 }
 
 // budget is how many configurations to try, or for how long.
@@ -128,6 +131,7 @@ included; nothing is read from the store or written to it.`,
   kgen tune gemm --gpu h100 --dry-run
   kgen tune gemm --gpu h100 --shapes shapes.json --effort quick
   kgen tune --space scale.json --gpu h100 --budget 10m
+  kgen tune --space scale.json --gpu h100 --serve :4222 --token-file token
   kgen tune --replay cache.json.gz --budget 100 --seed 1`,
 		flags: func(c *cobra.Command) {
 			c.Flags().Var(&f.budget, "budget", "how many configurations to try, or for how long (default by --effort)")
@@ -142,6 +146,8 @@ included; nothing is read from the store or written to it.`,
 			c.Flags().StringVar(&f.strategy, "strategy", "", "how --space and --replay search: "+orList(search.Names())+" (default "+search.Default+")")
 			c.Flags().BoolVar(&f.dryRun, "dry-run", false, "say how large the space is and what each constraint takes, and try nothing")
 			c.Flags().StringVar(&f.explain, "explain", "", "say where one configuration's predicted time goes: `CONFIG` such as 'BM=128 BN=64 ...'")
+			c.Flags().IntVar(&f.parallel, "parallel", explore.DefaultBatch, "`N` configurations of --space under way at a time; the search follows from it")
+			f.fleet.declare(c)
 			c.Flags().BoolVar(&f.child, "child", false, "try configurations for the process that started this one")
 			if err := c.Flags().MarkHidden("child"); err != nil {
 				panic(err)
@@ -167,6 +173,9 @@ included; nothing is read from the store or written to it.`,
 func (a *app) tune(ctx context.Context, j *job, f *tuneFlags) error {
 	if f.strategy != "" {
 		return usagef("--strategy goes with --space or --replay")
+	}
+	if err := f.checkWorkers(); err != nil {
+		return err
 	}
 	if f.dryRun {
 		return a.dryRun(j)
@@ -202,24 +211,13 @@ func (a *app) tune(ctx context.Context, j *job, f *tuneFlags) error {
 	}
 	o := a.runOptions(f, j)
 	o.Store, o.Dir = s, dir
-	pool, err := a.familyPool(f, j, "vm")
+	p := a.newProgress()
+	t, err := a.familyTrials(ctx, f, j, s, p)
 	if err != nil {
 		return err
 	}
-	defer pool.Close()
-	o.Trials = pool
-	if f.device.value == "cuda" {
-		if o.Driver, err = driverOf(j.gpu); err != nil {
-			return err
-		}
-		timer, err := a.familyPool(f, j, "cuda")
-		if err != nil {
-			return err
-		}
-		defer timer.Close()
-		o.Timer = timer
-	}
-	p := a.newProgress()
+	defer t.close()
+	o.Trials, o.Timer, o.Driver = t.bench, t.timer, t.driver
 	o.Progress, o.Log = p.tuning, p.log
 	r, err := tune.Run(ctx, o)
 	p.done()
@@ -238,14 +236,14 @@ func (a *app) tune(ctx context.Context, j *job, f *tuneFlags) error {
 	if err := s.Close(); err != nil {
 		return err
 	}
-	return a.printTuning(j, r)
+	return a.printTuning(j, r, t.workers())
 }
 
 // runOptions are those of a run, but for its store and what tries its configurations.
 func (a *app) runOptions(f *tuneFlags, j *job) tune.Options {
 	o := a.familyOptions(j, f.seed)
 	o.Configs, o.Time = f.most(), f.budget.time
-	o.Command, o.Version, o.Build = strings.Join(os.Args, " "), readBuildInfo().Version, buildDigest()
+	o.Command, o.Version, o.Build = commandLine(os.Args), readBuildInfo().Version, buildDigest()
 	return o
 }
 

@@ -2,11 +2,9 @@ package cli
 
 import (
 	"context"
-	"maps"
 	"os"
 	"os/exec"
 	"runtime"
-	"slices"
 	"strconv"
 
 	"github.com/kgen-dev/kgen/bench"
@@ -28,7 +26,7 @@ func (f *tuneFlags) childCommand(device string, what ...string) (func() *exec.Cm
 	args = append(args, "--device", device, "--seed", strconv.FormatUint(f.seed, 10), "--child")
 	return func() *exec.Cmd {
 		cmd := exec.Command(program, args...)
-		cmd.Stderr = os.Stderr
+		cmd.Stderr, cmd.Env = os.Stderr, withoutToken(os.Environ())
 		// A Ctrl-C is for the parent, which ends its children.
 		ownGroup(cmd)
 		return cmd
@@ -46,11 +44,7 @@ func (a *app) spacePool(f *tuneFlags, gpuName string) (*trial.Pool, error) {
 
 // familyPool has processes that try configurations of a family's problem on a device.
 func (a *app) familyPool(f *tuneFlags, j *job, device string) (*trial.Pool, error) {
-	what := []string{j.family.Name, "--gpu", j.gpuName}
-	for _, name := range slices.Sorted(maps.Keys(j.given)) {
-		what = append(what, "--"+name+"="+j.given[name])
-	}
-	command, err := f.childCommand(device, what...)
+	command, err := f.childCommand(device, append(familyWords(j.family.Name, j.given), "--gpu", j.gpuName)...)
 	if err != nil {
 		return nil, err
 	}

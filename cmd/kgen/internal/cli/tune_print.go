@@ -12,10 +12,11 @@ import (
 
 	"github.com/kgen-dev/kgen/kernels/space"
 	"github.com/kgen-dev/kgen/tune"
+	"github.com/kgen-dev/kgen/tune/queue"
 )
 
-func (a *app) printTuning(j *job, r *tune.Result) error {
-	if err := a.printResult(j, r); err != nil {
+func (a *app) printTuning(j *job, r *tune.Result, workers []queue.Standing) error {
+	if err := a.printResult(j, r, workers); err != nil {
 		return err
 	}
 	if n := len(r.Wrong); n > 0 {
@@ -24,9 +25,12 @@ func (a *app) printTuning(j *job, r *tune.Result) error {
 	return nil
 }
 
-func (a *app) printResult(j *job, r *tune.Result) error {
+func (a *app) printResult(j *job, r *tune.Result, workers []queue.Standing) error {
 	if a.json {
-		return a.printJSON(r)
+		return a.printJSON(struct {
+			*tune.Result
+			Workers []queue.Standing `json:"workers,omitempty"`
+		}{r, workers})
 	}
 	fmt.Fprintf(a.out, "%s (%s) on %s\n", r.Kernel, r.Problem, j.gpu.Name)
 	fmt.Fprintf(a.out, "space     %s\n", r.Removed)
@@ -39,6 +43,7 @@ func (a *app) printResult(j *job, r *tune.Result) error {
 	a.printSASS(r.Best)
 	a.printImportance(r.Importance, r.Samples)
 	a.printSeconds(r.Seconds)
+	a.printWorkers(workers)
 	if r.Next != "" {
 		fmt.Fprintf(a.out, "next      %s\n", r.Next)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kgen-dev/kgen/tune"
 	"github.com/kgen-dev/kgen/tune/explore"
+	"github.com/kgen-dev/kgen/tune/queue"
 	"github.com/kgen-dev/kgen/tune/store"
 )
 
@@ -77,4 +78,15 @@ func timeText(us float64, low, high *float64, decimals int) string {
 		return fmt.Sprintf("%.*f us", decimals, us)
 	}
 	return fmt.Sprintf("%.*f (%.*f to %.*f) us", decimals, us, decimals, *low, decimals, *high)
+}
+
+// printWorkers says who did how much, if it was done by workers.
+func (a *app) printWorkers(all []queue.Standing) {
+	for _, w := range all {
+		lost := ""
+		if w.State == queue.Lost {
+			lost = ", then lost"
+		}
+		fmt.Fprintf(a.out, "worker    %s: %d compiled, %d run%s\n", visible(w.Worker), w.Compiled, w.Ran, lost)
+	}
 }

@@ -30,6 +30,9 @@ func (a *app) tuneSpace(ctx context.Context, f *tuneFlags, gpuName string) error
 	if f.strategy != "" && search.Describe(f.strategy) == "" {
 		return usagef("--strategy %q%s", f.strategy, didYouMean(f.strategy, search.Names()))
 	}
+	if err := f.checkWorkers(); err != nil {
+		return err
+	}
 	if f.dryRun {
 		return a.printDryRun(b.Name, b.GPU, b.Space)
 	}
@@ -107,29 +110,22 @@ func (a *app) exploreSpace(ctx context.Context, f *tuneFlags, gpuName string, b 
 			return err
 		}
 	}
-	measures := f.device.value == "cuda"
-	driver := ""
-	if measures {
-		var err error
-		if driver, err = driverOf(b.GPU); err != nil {
-			return err
-		}
-	}
-	pool, err := a.spacePool(f, gpuName)
-	if err != nil {
-		return err
-	}
-	defer pool.Close()
 	s, err := a.openStore(f.store)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	p := a.newProgress()
+	t, err := a.spaceTrials(ctx, f, gpuName, k, s, p)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	measures := f.device.value == "cuda"
 	o := explore.Options{
-		Domain: b.Space, Config: b.Space.At, Program: k.Program, Bench: pool, Measures: measures,
-		Store: s, Run: spaceRun(b, k, measures, driver),
-		Strategy: f.strategy, Seed: f.seed, Budget: f.most(), Time: f.budget.time, Default: first,
+		Domain: b.Space, Config: b.Space.At, Program: k.Program, Bench: t.bench, Measures: measures,
+		Store: s, Run: spaceRun(b, k, measures, t.driver),
+		Strategy: f.strategy, Seed: f.seed, Budget: f.most(), Time: f.budget.time, Default: first, Batch: f.parallel,
 		Cool: coolDown, Progress: p.exploring, Log: p.log,
 	}
 	if f.effort.value == "quick" {
@@ -150,7 +146,7 @@ func (a *app) exploreSpace(ctx context.Context, f *tuneFlags, gpuName string, b 
 	if report.Artifacts.Plot, err = plotProgress(f, s, b, r); err != nil {
 		return err
 	}
-	report.Artifacts.Store = s.Path()
+	report.Artifacts.Store, report.Workers = s.Path(), t.workers()
 	return a.printSpace(b, report)
 }
 
@@ -169,7 +165,7 @@ func spaceRun(b *spec.Bound, k *trial.Kernel, measures bool, driver string) stor
 		panic(err) // strings and numbers can be written
 	}
 	run := store.Run{
-		Command: strings.Join(os.Args, " "), Family: b.Name, Problem: text, GPU: b.GPU.ID, Types: "cuda",
+		Command: commandLine(os.Args), Family: b.Name, Problem: text, GPU: b.GPU.ID, Types: "cuda",
 		Kgen: readBuildInfo().Version, Compiler: fmt.Sprintf("NVRTC %d.%d", major, minor), Driver: driver,
 	}
 	if run.Family == "" {

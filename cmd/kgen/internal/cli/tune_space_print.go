@@ -13,6 +13,7 @@ import (
 	"github.com/kgen-dev/kgen/roofline/plot"
 	"github.com/kgen-dev/kgen/tune"
 	"github.com/kgen-dev/kgen/tune/explore"
+	"github.com/kgen-dev/kgen/tune/queue"
 	"github.com/kgen-dev/kgen/tune/search"
 	"github.com/kgen-dev/kgen/tune/spec"
 	"github.com/kgen-dev/kgen/tune/store"
@@ -41,6 +42,7 @@ type spaceReport struct {
 	Samples     int                   `json:"importance_samples"` // times that Importance follows from
 	Seconds     map[string]float64    `json:"seconds"`            // by phase, added up over all processes
 	Trace       []spaceTry            `json:"trace"`
+	Workers     []queue.Standing      `json:"workers,omitempty"` // instead of this process
 	Artifacts   spaceArtifacts        `json:"artifacts"`
 }
 
@@ -168,6 +170,7 @@ func (a *app) printSpaceReport(b *spec.Bound, r *spaceReport) error {
 	a.printFailures(r.Wrong, r.Causes)
 	a.printImportance(r.Importance, r.Samples)
 	a.printSeconds(r.Seconds)
+	a.printWorkers(r.Workers)
 	fmt.Fprintf(a.out, "plot      %s\nstore     %s\n", r.Artifacts.Plot, r.Artifacts.Store)
 	return nil
 }

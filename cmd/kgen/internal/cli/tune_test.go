@@ -73,7 +73,7 @@ func TestPrintTuning(t *testing.T) {
 	var out, words strings.Builder
 	a := &app{out: &writer{w: &out}, err: &words, log: slog.New(slog.NewTextHandler(&words, nil))}
 	j := &job{gpu: must(target.Lookup("a100"))}
-	require.NoError(t, a.printTuning(j, tuned()))
+	require.NoError(t, a.printTuning(j, tuned(), nil))
 	require.Equal(t, tunedText, out.String())
 	require.Empty(t, words.String())
 }
@@ -85,12 +85,12 @@ func TestPrintTuningWrong(t *testing.T) {
 	r := tuned()
 	r.Wrong = []tune.Wrong{{Config: space.Of("BM", 32, "warps", 4), Outcome: store.Correctness, Fault: "c[0 3] is wrong\nby 2"}}
 	j := &job{gpu: must(target.Lookup("a100"))}
-	err := a.printTuning(j, r)
+	err := a.printTuning(j, r, nil)
 	require.Equal(t, exitWrong, exitCode(err))
 	require.ErrorContains(t, err, "BM=32")
 	require.Contains(t, out.String(), "\nwrong     BM=32 warps=4: c[0 3] is wrong; by 2\n")
 	a.json = true
-	require.Equal(t, exitWrong, exitCode(a.printTuning(j, r)))
+	require.Equal(t, exitWrong, exitCode(a.printTuning(j, r, nil)))
 }
 
 // What nobody compiled is not shown as 0, and what follows from an estimate is marked.
@@ -101,7 +101,7 @@ func TestPrintTuningUncompiled(t *testing.T) {
 	r.Best = r.Best[:1]
 	r.Best[0].Registers, r.Best[0].Estimated = 0, true
 	r.Compiled = 0
-	require.NoError(t, a.printTuning(&job{gpu: must(target.Lookup("a100"))}, r))
+	require.NoError(t, a.printTuning(&job{gpu: must(target.Lookup("a100"))}, r, nil))
 	require.Regexp(t, `128x256x32 +8 +3 +\? +73728 +\? +~1 +610\.2 us`, out.String())
 	require.Contains(t, out.String(), "compiled  0 (NVRTC 13.0); failed: resources 1\n")
 }
@@ -110,7 +110,7 @@ func TestPrintTuningUncompiled(t *testing.T) {
 func TestPrintTuningJSON(t *testing.T) {
 	var out strings.Builder
 	a := &app{out: &writer{w: &out}, err: io.Discard, json: true, log: slog.New(slog.DiscardHandler)}
-	require.NoError(t, a.printTuning(&job{}, tuned()))
+	require.NoError(t, a.printTuning(&job{}, tuned(), nil))
 	var got map[string]any
 	require.NoError(t, json.Unmarshal([]byte(out.String()), &got))
 	keys := func(m any) []string {
