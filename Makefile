@@ -4,7 +4,7 @@ MUTATIONTIME ?= 2h
 # The packages of this repository that match a word in their tests.
 testing   = $(shell git grep -l $(1) -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
-.PHONY: mutation tuner-score build build-cuda test-cuda toolchain tune test verify-full cross bench lint fmt fuzz-short golden clean help
+.PHONY: vm-foreign mutation tuner-score build build-cuda test-cuda toolchain tune test verify-full cross bench lint fmt fuzz-short golden clean help
 
 build: ## build bin/kgen
 	go build -trimpath -o bin/kgen ./cmd/kgen
@@ -45,6 +45,15 @@ compare-triton: build toolchain ## compile the same tiles with Triton (from PyPI
 	test -x .toolchain/triton/bin/python || python3 -m venv .toolchain/triton
 	.toolchain/triton/bin/pip install --quiet --disable-pip-version-check triton==3.9.0 numpy
 	.toolchain/triton/bin/python .ci/compare_triton.py bin/kgen .toolchain/nvidia/cu13/bin/nvdisasm docs/compare-triton.md
+
+foreign = .toolchain/foreign
+vm-foreign: build toolchain ## run CUB's, CuTe's and Triton's kernels of others (from PyPI, in .toolchain/foreign) into docs/foreign.md
+	test -x $(foreign)/bin/python || python3 -m venv $(foreign)
+	$(foreign)/bin/pip install --quiet --disable-pip-version-check --no-deps --requirement .ci/foreign/triton.txt
+	test -d $(foreign)/packages/nvidia || $(foreign)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-compile \
+		--target $(foreign)/packages --requirement .ci/foreign/packages.txt
+	TRITON_CACHE_DIR=$(foreign)/cache $(foreign)/bin/python .ci/foreign/foreign.py bin/kgen .toolchain/nvidia/cu13/lib/libnvrtc.so.13 \
+		$(foreign)/packages $(foreign)/work docs/foreign.md
 
 bench: ## run the benchmarks
 	go test -run '^$$' -bench . ./...

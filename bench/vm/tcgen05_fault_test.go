@@ -73,6 +73,9 @@ tcgen05.fence::after_thread_sync;`
 			p.all = store + load + "tcgen05.wait::ld.sync.aligned; tcgen05.wait::st.sync.aligned; bar.sync 0;"
 		}, bench.AsyncCopyRace, ""},
 		{"a load that is not waited for", func(p *tensorProgram) { p.all = load + "bar.sync 0;" }, bench.AsyncCopyRace, "tcgen05.ld"},
+		{"a load that only the end of the allocation follows", func(p *tensorProgram) {
+			p.edit = func(text string) string { return replace(text, dealloc, load+"bar.sync 0;\n"+dealloc) }
+		}, "", ""},
 		{"no barrier before the product", func(p *tensorProgram) { p.all = store + "tcgen05.wait::st.sync.aligned;" }, bench.AsyncCopyRace, "nothing orders"},
 		{"sums as an operand", func(p *tensorProgram) {
 			p.issue += "\n@%p0 tcgen05.mma.cta_group::1.kind::f16 [%xa], [%tm], %db, %id, %pk;"

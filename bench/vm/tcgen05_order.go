@@ -110,6 +110,9 @@ func (r *raceState) tensorOrdered(u, now *tensorUse) bool {
 	if x.done && r.tensorKnown(x, y.w, y.lane) {
 		return true
 	}
+	if x.kind == tensorLoad && y.kind == tensorFree {
+		return x.w == y.w || r.tensorIssued(x, y) // whoever used what it brought waited for it
+	}
 	if !x.kind.core() || !y.kind.core() || x.pair != y.pair {
 		return false
 	}
@@ -119,7 +122,13 @@ func (r *raceState) tensorOrdered(u, now *tensorUse) bool {
 	case u.sum && now.sum && (x.shape != y.shape || u.from != now.from || u.groups != now.groups):
 		return false
 	}
-	return x.w == y.w && x.lane == y.lane || x.epoch < r.epoch || y.w.clock.own[y.lane].knows(x.w.index, x.lane, x.tick)
+	return x.w == y.w && x.lane == y.lane || r.tensorIssued(x, y)
+}
+
+// tensorIssued says whether the thread of an operation knows that another was
+// issued.
+func (r *raceState) tensorIssued(x, y *tensorWork) bool {
+	return x.epoch < r.epoch || y.w.clock.own[y.lane].knows(x.w.index, x.lane, x.tick)
 }
 
 // tensorKnown says whether a thread knows that an operation is done. Loads and
