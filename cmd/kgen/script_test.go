@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,7 +30,8 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs testdata/script: a file a subject, each in a folder of its
 // own with a cache and results of its own. Beside testscript's own commands
-// there are `exits CODE PROGRAM ARGS...` and `json FILE PATH [VALUE]`, and the
+// there are `exits CODE PROGRAM ARGS...`, `json FILE PATH [VALUE]`, `samejson FILE FILE
+// PATH...` and `freeport VARIABLE`, and the
 // conditions [nvrtc], [ptxas], [toolkit] (one installed for all), [cuda] (built
 // with the GPU backend) and [full] (all cases, not a sample).
 func TestScripts(t *testing.T) {
@@ -41,8 +43,10 @@ func TestScripts(t *testing.T) {
 		Setup:               setup,
 		Condition:           condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits,
-			"json":  jsonValue,
+			"exits":    exits,
+			"json":     jsonValue,
+			"samejson": sameJSON,
+			"freeport": freePort,
 		},
 	})
 }
@@ -118,6 +122,37 @@ func jsonValue(ts *testscript.TestScript, neg bool, args []string) {
 	if match == neg {
 		ts.Fatalf("%s has %s = %s", args[0], args[1], text(got))
 	}
+}
+
+// sameJSON holds values of two JSON files to each other: `samejson a.json b.json best trace`.
+func sameJSON(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: samejson FILE FILE PATH...")
+	}
+	var v [2]any
+	for i := range v {
+		ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[i])), &v[i]))
+	}
+	for _, path := range args[2:] {
+		a, okA := lookup(v[0], strings.Split(path, "."))
+		b, okB := lookup(v[1], strings.Split(path, "."))
+		if !okA || !okB || text(a) != text(b) {
+			ts.Fatalf("%s: %s\nis not\n%s", path, text(a), text(b))
+		}
+	}
+}
+
+// freePort sets a variable to a port of this machine that nobody listens at: `freeport PORT`.
+func freePort(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: freeport VARIABLE")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	ts.Check(err)
+	ts.Setenv(args[0], port)
 }
 
 // lookup follows keys and, in lists, indices; "#" is a list's length.

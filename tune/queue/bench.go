@@ -47,6 +47,9 @@ type Bench struct {
 	end      context.CancelCauseFunc
 	watching sync.WaitGroup
 
+	behind   uint64        // results that were there before and have not come yet
+	caughtUp chan struct{} // closed when they have
+
 	mu      sync.Mutex
 	waiting map[string]chan *answer // by job
 	ready   map[string]*answer      // for which nobody waits yet
@@ -82,14 +85,20 @@ func Open(ctx context.Context, conn *nats.Conn, o Options) (*Bench, error) {
 	b := &Bench{
 		Options: o, conn: conn, roster: newRoster(o.Identity, o.Log),
 		waiting: map[string]chan *answer{}, ready: map[string]*answer{}, taken: map[string]bool{}, asked: map[string]int{},
-		held: map[string][]*answer{}, codes: map[string]*trial.Code{},
+		held: map[string][]*answer{}, codes: map[string]*trial.Code{}, caughtUp: make(chan struct{}),
 	}
 	b.tune = digest(append([]string{fmt.Sprint(o.Identity), fmt.Sprint(o.Work), files.String()}, o.Name...)...)
 	var err error
 	if b.js, err = jetstream.New(conn); err != nil {
 		return nil, err
 	}
-	if err := b.alone(ctx); err != nil {
+	asking, cancel := context.WithTimeout(ctx, 2*time.Second)
+	err = b.alone(asking)
+	cancel()
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
 		return nil, err
 	}
 	b.ended, b.end = context.WithCancelCause(context.Background())
@@ -103,14 +112,12 @@ func Open(ctx context.Context, conn *nats.Conn, o Options) (*Bench, error) {
 
 // alone finds out whether another process does the same on this server.
 func (b *Bench) alone(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, answerWait)
-	defer cancel()
 	_, err := b.conn.RequestWithContext(ctx, b.presence(), nil)
-	if err == nil {
+	switch {
+	case err == nil:
 		return ErrUnderWay
-	}
-	if errors.Is(err, nats.ErrNoResponders) {
-		return nil
+	case errors.Is(err, nats.ErrNoResponders), isTimeout(err):
+		return nil // a timeout: the server has not noticed yet that it died
 	}
 	return err
 }
@@ -150,8 +157,17 @@ func (b *Bench) prepare(ctx context.Context, files []byte) error {
 	if err != nil {
 		return err
 	}
+	b.behind = c.CachedInfo().NumPending
+	if b.behind == 0 {
+		close(b.caughtUp)
+	}
 	if b.consumed, err = c.Consume(b.receive); err != nil {
 		return err
+	}
+	select { // so that nothing that was done is asked for again
+	case <-b.caughtUp:
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 	return b.listen()
 }
@@ -253,6 +269,11 @@ func (b *Bench) receive(m jetstream.Msg) {
 		c <- a
 	default:
 		b.ready[id] = a
+	}
+	if b.behind > 0 {
+		if b.behind--; b.behind == 0 {
+			close(b.caughtUp)
+		}
 	}
 }
 

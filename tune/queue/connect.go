@@ -23,7 +23,16 @@ type Access struct {
 	Cert, Key, CA string
 }
 
-// none tells whether anybody gets in.
+// accessError is a mistake of whoever wants to connect, in their own words.
+type accessError struct{ error }
+
+func (accessError) Is(target error) bool { return target == ErrAccess }
+
+func (e accessError) Unwrap() error { return e.error }
+
+func refused(format string, args ...any) error { return accessError{fmt.Errorf(format, args...)} }
+
+// open tells whether anybody gets in.
 func (a *Access) open() bool { return a.Token == "" && a.CA == "" }
 
 // tls is the configuration of either end; nil where there is none.
@@ -35,18 +44,18 @@ func (a *Access) tls() (*tls.Config, error) {
 	if a.Cert != "" || a.Key != "" {
 		pair, err := tls.LoadX509KeyPair(a.Cert, a.Key)
 		if err != nil {
-			return nil, fmt.Errorf("%w: certificate %q with key %q: %w", ErrAccess, a.Cert, a.Key, err)
+			return nil, refused("certificate %q with key %q: %w", a.Cert, a.Key, err)
 		}
 		c.Certificates = []tls.Certificate{pair}
 	}
 	if a.CA != "" {
 		text, err := os.ReadFile(a.CA)
 		if err != nil {
-			return nil, fmt.Errorf("%w: certificates of those to trust: %w", ErrAccess, err)
+			return nil, refused("certificates of those to trust: %w", err)
 		}
 		pool := x509.NewCertPool()
 		if !pool.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("%w: %s: no certificate in PEM", ErrAccess, a.CA)
+			return nil, refused("%s: no certificate in PEM", a.CA)
 		}
 		c.RootCAs, c.ClientCAs = pool, pool
 	}
@@ -58,7 +67,7 @@ func checkURL(text string) error {
 	for one := range strings.SplitSeq(text, ",") {
 		u, err := url.Parse(strings.TrimSpace(one))
 		if err != nil || (u.Scheme != "nats" && u.Scheme != "tls") || u.Hostname() == "" {
-			return fmt.Errorf("%w: address %q: want nats://HOST:PORT or tls://HOST:PORT", ErrAccess, redacted(one))
+			return refused("address %q: want nats://HOST:PORT or tls://HOST:PORT", redacted(one))
 		}
 	}
 	return nil
@@ -116,15 +125,15 @@ func explain(addr string, err error) error {
 	var alert tls.AlertError
 	switch {
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired):
-		return fmt.Errorf("%w: %s refuses the token: want the one that it was started with", ErrAccess, addr)
+		return refused("%s refuses the token: want the one that it was started with", addr)
 	case errors.Is(err, nats.ErrSecureConnRequired):
-		return fmt.Errorf("%w: %s takes TLS alone: want the certificate of those to trust", ErrAccess, addr)
+		return refused("%s takes TLS alone: want the certificate of those to trust", addr)
 	case errors.Is(err, nats.ErrSecureConnWanted):
-		return fmt.Errorf("%w: %s has no TLS", ErrAccess, addr)
+		return refused("%s has no TLS", addr)
 	case errors.As(err, &unknown), errors.As(err, &name), errors.As(err, &invalid), errors.As(err, &alert):
-		return fmt.Errorf("%w: %s: %w", ErrAccess, addr, err)
-	case strings.Contains(err.Error(), "tls: "): // as the other end said
-		return fmt.Errorf("%w: %s: %w", ErrAccess, addr, err)
+		return refused("%s: %w", addr, err)
+	case errors.Is(err, nats.ErrTLS), strings.Contains(err.Error(), "tls: "): // as the other end said
+		return refused("%s: %w", addr, err)
 	}
 	return fmt.Errorf("%w: %s: %w", ErrUnreachable, addr, err)
 }

@@ -23,10 +23,7 @@ import (
 	"github.com/kgen-dev/kgen/tune/trial"
 )
 
-const (
-	token   = "of the test"
-	ackWait = time.Second
-)
+const token = "of the test"
 
 var identity = queue.Identity{Kgen: "1", Compiler: "C 1", GPU: "a100", Device: "vm"}
 
@@ -61,6 +58,9 @@ func (f *trier) wait(ctx context.Context, do string, point []int) error {
 }
 
 func (f *trier) CompileCode(ctx context.Context, point []int) (trial.Built, *trial.Code, error) {
+	if len(point) == 0 {
+		return trial.Built{}, nil, errors.New("no point")
+	}
 	if err := f.wait(ctx, "compile", point); err != nil {
 		return trial.Built{}, nil, err
 	}
@@ -120,7 +120,7 @@ func place(t *testing.T) (*queue.Server, *nats.Conn) {
 
 func options(id queue.Identity, name ...string) queue.Options {
 	return queue.Options{
-		Identity: id, Work: queue.Work{Space: "space.json"}, Name: name, AckWait: ackWait, Log: quiet(),
+		Identity: id, Work: queue.Work{Space: "space.json"}, Name: name, AckWait: time.Minute, Log: quiet(),
 		Files: func(w io.Writer) error {
 			return queue.Pack(w, "", nil, map[string][]byte{"space.json": []byte("{}"), "sub/x.cu": []byte("//")})
 		},
@@ -138,7 +138,12 @@ func open(t *testing.T, c *nats.Conn, o queue.Options) *queue.Bench {
 // work starts a worker; ended is what it returns.
 func work(t *testing.T, url, name string, id queue.Identity, jobs int, f *trier) (stop func(), ended chan error) {
 	t.Helper()
-	c, err := queue.Connect(url, queue.Access{Token: token})
+	return workAs(t, url, name, id, jobs, f, queue.Access{Token: token})
+}
+
+func workAs(t *testing.T, url, name string, id queue.Identity, jobs int, f *trier, a queue.Access) (stop func(), ended chan error) {
+	t.Helper()
+	c, err := queue.Connect(url, a)
 	require.NoError(t, err)
 	w := &queue.Worker{
 		Identity: id, Name: name, Jobs: jobs, Log: quiet(),
@@ -221,7 +226,8 @@ func TestWorkersShareTheJobs(t *testing.T) {
 		require.Equal(t, 1, n, what)
 	}
 	require.Len(t, b.Workers(), 3)
-	require.Contains(t, queue.Summary(b.Workers()), "3 ")
+	require.NotEmpty(t, queue.Summary(b.Workers()))
+	require.Equal(t, "1 busy, 2 idle", queue.Summary([]queue.Standing{{State: queue.Idle}, {State: queue.Busy}, {State: queue.Idle}}))
 }
 
 // On a GPU one run is under way at a time, while others compile.

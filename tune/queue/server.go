@@ -51,14 +51,14 @@ func Serve(o ServerOptions) (*Server, error) {
 		return nil, err
 	}
 	if o.Access.open() && !isLoopback(host) {
-		return nil, fmt.Errorf("%w: %s can be reached by others, and whoever reaches it has code run: want a token, or a CA that signs the workers' certificates", ErrAccess, o.Addr)
+		return nil, refused("%s can be reached by others, and whoever reaches it has code run: want a token, or a CA that signs the workers' certificates", o.Addr)
 	}
 	config, err := o.Access.tls()
 	if err != nil {
 		return nil, err
 	}
 	if config != nil && len(config.Certificates) == 0 {
-		return nil, fmt.Errorf("%w: a server with TLS: want a certificate and its key", ErrAccess)
+		return nil, refused("a server with TLS: want a certificate and its key")
 	}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (s *Server) start(opts *server.Options, log *slog.Logger) error {
 	// The server itself does not say why it cannot listen.
 	l, err := net.Listen("tcp", net.JoinHostPort(opts.Host, strconv.Itoa(max(0, opts.Port))))
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrAccess, err)
+		return refused("%w", err)
 	}
 	l.Close()
 	if s.ns, err = server.NewServer(opts); err != nil {
@@ -145,7 +145,7 @@ func splitAddr(addr string) (host string, port int, err error) {
 		port, err = strconv.Atoi(text)
 	}
 	if err != nil || port < 0 || port > 65535 {
-		return "", 0, fmt.Errorf("%w: address %q: want HOST:PORT, or :PORT for every address of this machine", ErrAccess, addr)
+		return "", 0, refused("address %q: want HOST:PORT, or :PORT for every address of this machine", addr)
 	}
 	if host == "" {
 		host = "0.0.0.0"
