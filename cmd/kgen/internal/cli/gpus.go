@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -55,9 +57,10 @@ func completeGPUs(_ *cobra.Command, args []string, _ string) ([]string, cobra.Sh
 
 func (a *app) listGPUs() error {
 	if a.json {
-		var all struct {
-			GPUs []json.RawMessage `json:"gpus"`
-		}
+		all := struct {
+			GPUs    []json.RawMessage        `json:"gpus"`
+			Sources map[string]target.Source `json:"sources"` // behind the names in each GPU's sources
+		}{Sources: target.Sources()}
 		for _, g := range target.All() {
 			r, err := recordWithAliases(g)
 			if err != nil {
@@ -107,40 +110,122 @@ func (a *app) showGPU(g *target.GPU) error {
 	}
 	fmt.Fprintf(a.out, "%s (%s)\n", g.Name, g.ID)
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	row := func(name, format string, args ...any) {
-		fmt.Fprintf(w, "  %s\t%s\n", name, fmt.Sprintf(format, args...))
+	t := gpuText{g: g, cited: map[string]bool{}}
+	for _, r := range t.rows() {
+		fmt.Fprintf(w, "  %s\t%s\n", r.name, r.text)
 	}
-	figure := func(f target.Figure) string {
-		return fmt.Sprintf("%.0f GB/s, %s: %s [%s]", f.Value, f.Basis, f.Note, strings.Join(f.Sources, " "))
+	if err := w.Flush(); err != nil {
+		return err
 	}
-	l := g.Limits()
+	if len(t.cited) == 0 { // a GPU of the user's own
+		return nil
+	}
+	fmt.Fprint(a.out, "\n[A: two sources that agree, one of them a device or NVIDIA; B: one, and what follows from it agrees (-: less well); C: disputed]\n")
+	for _, name := range slices.Sorted(maps.Keys(t.cited)) {
+		s := target.Sources()[name]
+		fmt.Fprintf(a.out, "  %-8s %s: %s\n", name, s.Title, s.Where)
+	}
+	return nil
+}
+
+// gpuText puts a GPU's figures in words, each with its sources and their status.
+type gpuText struct {
+	g     *target.GPU
+	cited map[string]bool
+}
+
+type gpuRow struct{ name, text string }
+
+// cite names the sources of fields of the record, with the worst of their status.
+func (t *gpuText) cite(fields ...string) string {
+	status := ""
+	var names []string
+	for _, f := range fields {
+		status = max(status, t.g.Status[f])
+		for _, n := range t.g.FieldSources[f] {
+			if !slices.Contains(names, n) {
+				names = append(names, n)
+			}
+		}
+	}
+	return t.bracket(status, names)
+}
+
+func (t *gpuText) bracket(status string, names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	for _, n := range names {
+		t.cited[n] = true
+	}
+	if status != "" {
+		status += ": "
+	}
+	return fmt.Sprintf(" [%s%s]", status, strings.Join(names, " "))
+}
+
+func (t *gpuText) figure(f target.Figure, field string) string {
+	return fmt.Sprintf("%.0f GB/s, %s: %s%s", f.Value, f.Basis, f.Note, t.bracket(t.g.Status[field], f.Sources))
+}
+
+func (t *gpuText) rows() []gpuRow {
+	var out []gpuRow
+	row := func(name, format string, args ...any) { out = append(out, gpuRow{name, fmt.Sprintf(format, args...)}) }
+	g, l := t.g, t.g.Limits()
 	row("aliases", "%s", strings.Join(g.Aliases(), " "))
-	row("architecture", "sm_%d, %d SMs", g.CC.SM(), g.SMs)
-	row("memory", "%g GB %s", g.MemoryGB, g.MemoryType)
-	row("memory bandwidth", "%s", figure(g.HBM()))
+	row("architecture", "sm_%d, %d SMs%s", g.CC.SM(), g.SMs, t.cite("compute_capability", "sm_count"))
+	row("clocks", "%s", t.clocks())
+	row("memory", "%g GB %s%s", g.MemoryGB, g.MemoryType, t.cite("memory_gb", "memory_type"))
+	row("memory bandwidth", "%s", t.figure(g.HBM(), bandwidthField(g.HBM())))
 	if g.HBM().Basis != target.Published {
-		row("", "%s", figure(g.MarketedHBM()))
+		row("", "%s", t.figure(g.MarketedHBM(), "bandwidth_gbs"))
 	}
-	row("L2", "%g MiB", g.L2MiB)
-	row("L2 bandwidth", "%s", figure(g.L2()))
-	row("shared memory", "%d bytes a block", l.SharedPerBlock)
-	row("registers", "%d an SM", l.RegistersPerSM)
-	row("warps", "%d an SM", l.WarpsPerSM)
+	row("L2", "%g MiB%s", g.L2MiB, t.cite("l2_mib"))
+	row("L2 bandwidth", "%s", t.figure(g.L2(), ""))
+	row("shared memory", "%d bytes a block%s", l.SharedPerBlock, t.cite("smem_per_block_optin_kib"))
+	row("registers", "%d an SM%s", l.RegistersPerSM, t.cite("registers_per_sm"))
+	row("warps", "%d an SM%s", l.WarpsPerSM, t.cite("max_warps_per_sm"))
+	if g.NVLinkGBs > 0 {
+		row("NVLink", "%g GB/s, both ways together%s", g.NVLinkGBs, t.cite("nvlink_gbs"))
+	}
 	for _, m := range target.Maths() {
 		if p, ok := g.Peak(m); ok {
-			row(string(m), "%.4g T/s dense, %s: %d SMs x %g FMA x 2 x %.0f MHz%s", p.TFLOPS, p.Basis, g.SMs, p.Rate, p.ClockMHz, printed(g, m))
+			row(string(m), "%.4g T/s dense, %s: %d SMs x %g FMA x 2 x %.0f MHz%s", p.TFLOPS, p.Basis, g.SMs, p.Rate, p.ClockMHz, t.printed(m))
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.Measured)) {
+		row("measured", "%s %g%s", name, g.Measured[name].Value, t.bracket("", []string{g.Measured[name].Source}))
 	}
 	for _, c := range g.Conflicts {
 		row("conflict", "%s", c)
 	}
-	return w.Flush()
+	return out
+}
+
+// clocks are those that peaks are computed at, and the device's highest.
+func (t *gpuText) clocks() string {
+	text := fmt.Sprintf("%.0f MHz%s", t.g.Clock(), t.cite("clock_mhz"))
+	if c := t.g.TensorClockMHz; c > 0 {
+		text += fmt.Sprintf("; tensor cores %.0f MHz%s", c, t.cite("tensor_clock_mhz"))
+	}
+	if c := t.g.MaxClockMHz; c > 0 {
+		text += fmt.Sprintf("; the driver reports up to %.0f MHz", c)
+	}
+	return text
+}
+
+// bandwidthField is the field behind the memory's bandwidth.
+func bandwidthField(f target.Figure) string {
+	if f.Basis == target.Published {
+		return "bandwidth_gbs"
+	}
+	return "memory_clock_mhz"
 }
 
 // printed sets the vendor's figure beside ours.
-func printed(g *target.GPU, m target.Math) string {
-	if p := g.PublishedTFLOPS[m]; p > 0 {
-		return fmt.Sprintf("; the vendor prints %g", p)
+func (t *gpuText) printed(m target.Math) string {
+	if p := t.g.PublishedTFLOPS[m]; p > 0 {
+		return fmt.Sprintf("; the vendor prints %g%s", p, t.cite("peak_dense_tflops."+string(m)))
 	}
 	return ""
 }
