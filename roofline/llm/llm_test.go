@@ -98,6 +98,21 @@ func TestRing(t *testing.T) {
 	require.Equal(t, 16e9/50e9, RingAllReduce(16e9, 2, 50e9))
 }
 
+// TestLinks: 16 GB of gradients over links of 50 GB/s, each way, take 0.64 s among many.
+func TestLinks(t *testing.T) {
+	r := run(t, "llama3.1-8b", "l40s", Train)
+	r.DP, r.Batch = 1024, 1024
+	require.Empty(t, analyse(t, r).Collectives)
+	r.Links = 50
+	all := analyse(t, r).Collectives
+	require.Len(t, all, 1)
+	near(t, 16.06, all[0].Bytes/1e9, 0.01, "GB")
+	near(t, 0.64, all[0].US/1e6, 0.01, "seconds")
+	r.Links = -1
+	_, err := Analyse(r)
+	require.ErrorContains(t, err, "--links -1: want a finite number above 0")
+}
+
 // TestRules: 8.1e22 operations a day at a tenth of an H100, and 395 TFLOP/s of it.
 func TestRules(t *testing.T) {
 	p, ok := gpu(t, "h100").Peak(target.BF16)

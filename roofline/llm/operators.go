@@ -148,7 +148,10 @@ func RingAllReduce(bytes float64, n int64, perSecond float64) float64 {
 // the gathers of ZeRO's third stage: half as much again). None where the GPU's links
 // are not known.
 func (r *Run) collectives() []Collective {
-	links := r.GPU.NVLinkGBs / 2
+	links := r.Links
+	if links == 0 {
+		links = r.GPU.NVLinkGBs / 2
+	}
 	if links == 0 {
 		return nil
 	}

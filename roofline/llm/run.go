@@ -33,6 +33,7 @@ type Run struct {
 	KV         Type  // of the cache
 	Page       int64 // tokens of a page of the cache; 0 or 1: no waste
 
+	Links      float64 // GB/s of a GPU's links each way; 0: its NVLink's
 	Reached    float64 // TFLOP/s that a GPU was seen to reach; 0: unknown
 	Operations float64 // that are to be done in all at that rate; 0: not asked
 }
@@ -60,8 +61,8 @@ func (r *Run) Check() error {
 	for _, f := range []struct {
 		flag  string
 		value float64
-	}{{"--reached", r.Reached}, {"--operations", r.Operations}} {
-		if !(f.value >= 0) || f.value > 1e40 {
+	}{{"--reached", r.Reached}, {"--operations", r.Operations}, {"--links", r.Links}} {
+		if !(f.value >= 0) || f.value > 1e40 || f.value > 0 && f.value < 1e-6 {
 			return fmt.Errorf("%s %g: want a finite number above 0", f.flag, f.value)
 		}
 	}

@@ -65,6 +65,7 @@ func (m *modelFlags) declare(c *cobra.Command) {
 	choiceFlag(c, &m.typ, "type", "type of weights and activations")
 	choiceFlag(c, &m.kv, "kv-type", "type of cached keys and values")
 	f.Int64Var(&m.setting.Page, "page", 16, "tokens of a page of the cache")
+	f.Float64Var(&m.setting.Links, "links", 0, "GB/s of a GPU's links each way (default its NVLink's)")
 	f.Float64Var(&m.setting.Reached, "reached", 0, "TFLOP/s that a GPU was seen to reach: as MFU")
 	f.Float64Var(&m.setting.Operations, "operations", 0, "operations to do in all at that rate: as GPU-seconds")
 	choiceFlag(c, &m.as, "as", "whose way of counting operators")
@@ -205,7 +206,7 @@ func (a *app) printModel(r *llm.Run, rep *llm.Report) {
 		fmt.Fprintf(a.out, "%-20s %d GPUs, %sB at %.0f GB/s each way: at least %s us\n", l.Name, l.GPUs, prefixed(l.Bytes), l.GBs, digits(l.US))
 	}
 	if rep.GPUs > 1 && len(rep.Collectives) == 0 {
-		fmt.Fprintf(a.out, "%-20s not counted: the links of %s are not known\n", "collectives", r.GPU.Name)
+		fmt.Fprintf(a.out, "%-20s not counted: the links of %s are not known: want --links\n", "collectives", r.GPU.Name)
 	}
 	fmt.Fprintf(a.out, "%-20s %s us a step, nothing overlapped: at most %s tokens/s, MFU %.1f %%\n", "at best", digits(rep.StepUS), digits(rep.TokensPerSec), 100*rep.MFU)
 	fmt.Fprintf(a.out, "%-20s %s; matrices are bound by arithmetic from %.0f new tokens a step on\n", "bound by", rep.Limit, rep.Crossover)
