@@ -98,7 +98,7 @@ func sameSteps64(a *lanes64, rel *lanes32) bool {
 // sharedAlike is the first lane's offset in shared memory and the pattern of an
 // access that is like the last one and good; nil if it is not.
 func (w *warp) sharedAlike(m *memOp) (uint64, *pattern) {
-	p := &w.patterns[m.id]
+	p := w.patterns[m.id]
 	if !p.extent.known || p.to != inShared || w.mask != allLanes || m.frame {
 		return 0, nil
 	}
@@ -113,7 +113,7 @@ func (w *warp) sharedAlike(m *memOp) (uint64, *pattern) {
 // globalAlike is the same in global memory: the first lane's offset in an
 // allocation.
 func (w *warp) globalAlike(m *memOp, write bool) (*allocation, uint64, *pattern) {
-	p := &w.patterns[m.id]
+	p := w.patterns[m.id]
 	if !p.extent.known || p.to != inGlobal || w.mask != allLanes || m.frame || !m.wide || w.b.race != nil {
 		return nil, 0, nil
 	}

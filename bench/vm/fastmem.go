@@ -107,7 +107,7 @@ func loadSharedWords(w *warp, in *inst) {
 func loadSharedAlike(w *warp, in *inst, first uint64, p *pattern) {
 	m := in.mem
 	w.b.requested(m.id, sharedLoads, int64(warpSize*4*len(m.data)), p.count, p.ideal)
-	if r := w.b.race; r != nil && !r.off {
+	if r := w.b.race; r != nil && !r.off && !r.logRead(w, in, first, p) {
 		off := p.offsets(uint32(first))
 		r.readWords(w, in, &off)
 	}
@@ -270,14 +270,24 @@ func storeGlobalWords(w *warp, in *inst) {
 func (w *warp) countGlobalWords(off *lanes64, al *allocation, m *memOp, kind trafficKind) {
 	size := 4 * len(m.data)
 	w.count(off, al.addr, size, allLanes, m, kind)
-	p := &w.patterns[m.id]
+	p := w.patterns[m.id]
 	p.extent.measure(&p.rel, off, uint32(size))
 }
 
 // readWords notes a load of words from shared memory by all lanes.
 func (r *raceState) readWords(w *warp, in *inst, off *lanes32) {
+	n := uint64(4 * len(in.mem.data))
+	for i := range off {
+		if i == 0 || off[i] != off[i-1] {
+			r.touch(uint64(off[i]), uint64(off[i])+n)
+		}
+	}
+	r.noteWords(w, in, r.eventFor(w, in, in.mem, 0), off)
+}
+
+// noteWords is readWords of an event, in the cells alone.
+func (r *raceState) noteWords(w *warp, in *inst, id uint32, off *lanes32) {
 	m := in.mem
-	id := r.eventFor(w, in, m, 0)
 	me := stamp(id) << eventShift
 	floor := r.floor
 	n := uint32(4*len(m.data)) >> r.grain

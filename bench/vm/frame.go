@@ -73,7 +73,10 @@ func (c *cta) build() {
 	for i := 0; i*warpSize < l.threads; i++ {
 		w := &warp{b: b, cta: c, index: len(b.warps), number: i, localSize: l.prog.localBytes}
 		w.local = make([]byte, warpSize*w.localSize)
-		w.patterns = make([]pattern, l.kern.memOps)
+		w.patterns = make([]*pattern, l.kern.memOps)
+		for i := range w.patterns {
+			w.patterns[i] = new(pattern)
+		}
 		for lane := range warpSize {
 			t := l.threadID(i*warpSize + lane)
 			for d := range t {

@@ -28,6 +28,7 @@ func (r *raceState) learn(w *warp, lanes uint32, c clock) {
 	if len(c) == 0 {
 		return
 	}
+	r.settleLog()
 	own, remote, proxy := c.of(r.b.order), c.without(r.b.order), c.proxyOf(r.b.order)
 	var before, after vclock // lanes that knew the same know the same again
 	first := true
@@ -203,6 +204,7 @@ func (r *raceState) moveFloor() {
 	}
 	r.floor = stamp(len(r.events)) << eventShift
 	r.epoch++
+	r.log = r.log[:0]
 	r.carryOver()
 	r.readers = r.readers[:1]
 }
@@ -214,6 +216,7 @@ func (w *warp) orderLanes(lanes uint32) {
 	if r == nil || r.off {
 		return
 	}
+	r.settleLog()
 	var own, proxy vclock
 	var remote clock
 	for l := lanes; l != 0; l &= l - 1 {

@@ -17,6 +17,8 @@ type raceState struct {
 	b      *block
 	grain  uint   // log2 of the bytes of a cell
 	shared []cell // of shared memory
+	lines  []lineNote
+	log    []loggedRead
 
 	events []event
 	floor  stamp    // of the first event after the last barrier of the whole block
@@ -100,6 +102,7 @@ func newRaceState(b *block) *raceState {
 	r := &raceState{b: b, ticks: make([]uint32, len(b.warps))}
 	r.grain = b.l.kern.sharedGrain
 	r.shared = make([]cell, (len(b.shared)+1<<r.grain-1)>>r.grain)
+	r.lines = make([]lineNote, len(b.shared)>>noteBits+1)
 	for _, w := range b.warps {
 		w.clock.cache = make([]cachedEvent, b.l.kern.memOps)
 	}
@@ -109,6 +112,8 @@ func newRaceState(b *block) *raceState {
 // reset makes the state ready for another block.
 func (r *raceState) reset() {
 	clear(r.shared)
+	clear(r.lines)
+	r.log = r.log[:0]
 	r.events = append(r.events[:0], event{})
 	r.floor, r.epoch = 1<<eventShift, 0
 	clear(r.ticks)
@@ -504,12 +509,16 @@ func (r *raceState) dropMark(i uint32) {
 
 // cells is the cells of a range of shared memory.
 func (r *raceState) cells(off uint64, n int) []cell {
+	r.touch(off, off+uint64(max(n, 1)))
 	return r.shared[off>>r.grain : off>>r.grain+uint64(max(n>>r.grain, 1))]
 }
 
 // mark says that a range belongs to what is in flight.
 func (r *raceState) mark(off uint64, n int, index uint32, lane int) {
 	cells := r.cells(off, n)
+	for i := off >> noteBits; i <= (off+uint64(max(n, 1))-1)>>noteBits; i++ {
+		r.lines[i].inFlight = true
+	}
 	for j := range cells {
 		cells[j] = cell{w: specialStamp | stamp(index)<<eventShift | stamp(lane)}
 	}

@@ -130,6 +130,7 @@ type pattern struct {
 	ideal  int64
 	runs   []run  // of global memory
 	extent extent // where all lanes are active
+	logged uint32 // barriers of the block, and 1, when it was last listed by the race detector
 }
 
 // run is a run of bytes, from a distance to the first active lane's address.
@@ -158,6 +159,17 @@ func (p *pattern) matches(addr *lanes64, to medium, mask, low uint32) bool {
 	return true
 }
 
+// changing is the pattern of an instruction, which is to change: another one where
+// the race detector still needs what it was.
+func (w *warp) changing(m *memOp) *pattern {
+	p := w.patterns[m.id]
+	if r := w.b.race; r != nil && p.logged == r.epoch+1 {
+		p = new(pattern)
+		w.patterns[m.id] = p
+	}
+	return p
+}
+
 func (p *pattern) remember(addr *lanes64, to medium, mask, low uint32, count, ideal int64) {
 	first := uint32(addr[firstLane(mask)])
 	for i := range addr {
@@ -174,10 +186,11 @@ func (w *warp) count(addr *lanes64, base uint64, size int, mask uint32, m *memOp
 	if mask == 0 {
 		return
 	}
-	p := &w.patterns[m.id]
+	p := w.patterns[m.id]
 	first := addr[firstLane(mask)]
 	low := uint32(first) & (bench.SectorBytes - 1)
 	if !p.matches(addr, inGlobal, mask, low) {
+		p = w.changing(m)
 		p.runs = distinct(p.runs[:0], addr, int64(size), mask)
 		p.remember(addr, inGlobal, mask, low, sectors(p.runs, int64(low)), 0)
 	}
@@ -240,10 +253,11 @@ func (w *warp) countShared(m *memOp, off *lanes64, size int, mask uint32, kind t
 	if mask == 0 {
 		return
 	}
-	p := &w.patterns[m.id]
+	p := w.patterns[m.id]
 	low := uint32(off[firstLane(mask)]) & 3
 	if !p.matches(off, inShared, mask, low) {
 		n, ideal := wavefronts(off, size, mask)
+		p = w.changing(m)
 		p.remember(off, inShared, mask, low, n, ideal)
 	}
 	w.b.requested(m.id, kind, popcount(mask)*int64(size), p.count, p.ideal)
@@ -251,11 +265,12 @@ func (w *warp) countShared(m *memOp, off *lanes64, size int, mask uint32, kind t
 
 // countSharedWords is countShared for words of all lanes, whose addresses are good.
 func (w *warp) countSharedWords(m *memOp, off *lanes32, kind trafficKind) {
-	p := &w.patterns[m.id]
+	p := w.patterns[m.id]
 	size := 4 * len(m.data)
 	wide := off.wide()
 	if !p.matches(&wide, inShared, allLanes, 0) {
 		n, ideal := wavefronts(&wide, size, allLanes)
+		p = w.changing(m)
 		p.remember(&wide, inShared, allLanes, 0, n, ideal)
 	}
 	p.extent.measure(&p.rel, &wide, uint32(size))

@@ -43,7 +43,7 @@ type warp struct {
 
 	tid      [3]lanes32
 	tiles    *tiles
-	patterns []pattern // by memory instruction
+	patterns []*pattern // by memory instruction
 	async    asyncCopies
 
 	tensorLoads, tensorStores []*tensorWork        // not waited for
