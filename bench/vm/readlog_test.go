@@ -75,7 +75,7 @@ func readsAndOrder(r *rand.Rand) (listed, atOnce string) {
 	program := func(body string) string {
 		return small{
 			decls: ".shared .align 16 .b8 sm[2048];",
-			regs: ".reg .b32 %x, %y, %i, %own, %warp, %first, %twice, %varied, %w; .reg .b64 %gown, %gwarp, %gfirst, %gtwice, %gvaried; .reg .pred %p0, %p1, %q, %lead, %lower;",
+			regs:  ".reg .b32 %x, %y, %i, %own, %warp, %first, %twice, %varied, %w; .reg .b64 %gown, %gwarp, %gfirst, %gtwice, %gvaried; .reg .pred %p0, %p1, %q, %lead, %lower;",
 			body: "mov.u32 %first, sm; mad.lo.u32 %own, %t, 4, %first; shr.u32 %w, %t, 5; mad.lo.u32 %warp, %w, 128, %first; and.b32 %twice, %t, 15; mad.lo.u32 %twice, %twice, 4, %first;" +
 				"setp.lt.u32 %p0, %t, 64; setp.ge.u32 %p1, %t, 32; and.b32 %x, %t, 31; setp.eq.u32 %lead, %x, 0; setp.lt.u32 %lower, %x, 16;" +
 				"cvt.u64.u32 %gown, %own; cvta.shared.u64 %gown, %gown; cvt.u64.u32 %gwarp, %warp; cvta.shared.u64 %gwarp, %gwarp; cvt.u64.u32 %gfirst, %first; cvta.shared.u64 %gfirst, %gfirst; cvt.u64.u32 %gtwice, %twice; cvta.shared.u64 %gtwice, %gtwice;" +
