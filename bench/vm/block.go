@@ -54,6 +54,8 @@ type block struct {
 	flight     []*bulkCopy    // bulk copies that have not landed, oldest first
 	reducing   int            // of those, reductions in global memory
 	tensor     tensorCore
+	wideTiles  map[tileKey]*wideTile
+	footprints map[footprintKey][]span
 	was        stuckState
 	pick       rng
 }

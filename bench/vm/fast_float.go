@@ -35,6 +35,20 @@ func fastFloat(op string, t ptx.Type, m floatMode) execFn {
 // canonicalNaN is the NaN of arithmetic.
 var canonicalNaN = math.Float32frombits(nan32)
 
+// canonicalF32 copies numbers, and makes every NaN the one of arithmetic.
+func canonicalF32(d, a *[warpSize]float32) {
+	if vectorLanes {
+		canonicalF32Vector(d, a)
+		return
+	}
+	for i, x := range a {
+		if x != x {
+			x = canonicalNaN
+		}
+		d[i] = x
+	}
+}
+
 func addF32(w *warp, in *inst) {
 	d, a, b := w.r[in.d].f32(), w.r[in.a].f32(), w.r[in.b].f32()
 	if vectorLanes {

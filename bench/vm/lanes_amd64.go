@@ -19,6 +19,9 @@ func subF32Vector(d, a, b *[warpSize]float32)
 func mulF32Vector(d, a, b *[warpSize]float32)
 
 //go:noescape
+func canonicalF32Vector(d, a *[warpSize]float32)
+
+//go:noescape
 func add32Vector(d, a, b *lanes32)
 
 //go:noescape

@@ -76,6 +76,17 @@ TEXT ·mulF32Vector(SB), NOSPLIT, $0-24
 	CANONICAL
 	STORE
 
+// func canonicalF32Vector(d, a *[32]float32)
+TEXT ·canonicalF32Vector(SB), NOSPLIT, $0-16
+	MOVQ d+0(FP), DI
+	MOVQ a+8(FP), SI
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 64(SI), Y2
+	VMOVUPS 96(SI), Y3
+	CANONICAL
+	STORE
+
 // func add32Vector(d, a, b *lanes32)
 TEXT ·add32Vector(SB), NOSPLIT, $0-24
 	BINARY(VPADDD)

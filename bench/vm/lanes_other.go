@@ -10,6 +10,7 @@ func fmaF32Vector(d, a, b, c *[warpSize]float32)      { panic(noVectors) }
 func addF32Vector(d, a, b *[warpSize]float32)         { panic(noVectors) }
 func subF32Vector(d, a, b *[warpSize]float32)         { panic(noVectors) }
 func mulF32Vector(d, a, b *[warpSize]float32)         { panic(noVectors) }
+func canonicalF32Vector(d, a *[warpSize]float32)      { panic(noVectors) }
 func add32Vector(d, a, b *lanes32)                    { panic(noVectors) }
 func sub32Vector(d, a, b *lanes32)                    { panic(noVectors) }
 func mul32Vector(d, a, b *lanes32)                    { panic(noVectors) }

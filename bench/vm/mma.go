@@ -495,13 +495,7 @@ func (w *warp) readAccumulator(f *fragments, slots []int32, t ptx.Type) {
 func (w *warp) writeAccumulator(f *fragments, slots []int32, t ptx.Type) {
 	if t == ptx.F32 {
 		for i, s := range slots {
-			d := w.r[s].f32()
-			for lane, x := range &f[i&3] {
-				if x != x {
-					x = canonicalNaN
-				}
-				d[lane] = x
-			}
+			canonicalF32(w.r[s].f32(), &f[i&3])
 		}
 		return
 	}

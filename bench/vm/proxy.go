@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/ptx"
@@ -43,11 +44,10 @@ func (r *raceState) againstReads(at *side, off uint64, n int) {
 		if k := len(f.ranges); k == 0 || f.ranges[k-1].end <= off || off+uint64(n) <= f.ranges[0].off {
 			continue
 		}
-		for _, s := range f.ranges {
-			if off < s.end && s.off < off+uint64(n) {
-				r.reportAs(bench.AsyncCopyRace, at, f.from, f.warp, f.lane, "has an asynchronous read of it under way that was not waited for")
-				return
-			}
+		i := sort.Search(len(f.ranges), func(i int) bool { return f.ranges[i].end > off })
+		if f.ranges[i].off < off+uint64(n) {
+			r.reportAs(bench.AsyncCopyRace, at, f.from, f.warp, f.lane, "has an asynchronous read of it under way that was not waited for")
+			return
 		}
 	}
 }

@@ -43,6 +43,24 @@ func TestVectorTiles(t *testing.T) {
 	}
 }
 
+// TestCanonical: vector code copies what the loop copies.
+func TestCanonical(t *testing.T) {
+	vectors := vectorLanes
+	defer func() { vectorLanes = vectors }()
+	r := rand.New(rand.NewPCG(8, 9))
+	for range 100 {
+		var a, got, want lanes32
+		for i := range a {
+			a[i] = r.Uint32() | 0x7f<<24*uint32(r.IntN(2))
+		}
+		vectorLanes = vectors
+		canonicalF32(got.f32(), a.f32())
+		vectorLanes = false
+		canonicalF32(want.f32(), a.f32())
+		require.Equal(t, want, got)
+	}
+}
+
 // bitsOf is numbers as bits; NaN are alike.
 func bitsOf(v []float32) []uint32 {
 	out := make([]uint32, len(v))

@@ -373,10 +373,8 @@ type undefinedProduct struct {
 // wideTiles is a warp's room for the operands of wgmma.
 type wideTiles struct {
 	a   [tileM * maxTileK]float32
-	b   [256 / tileN][tileN * maxTileK]float32 // 8 columns each
+	b   [256 * maxTileK]float32 // where a wideTile can't be
 	bad undefinedProduct
-
-	sided [tileN * maxTileK]float32
 }
 
 // computeWgmma multiplies for the warp's rows.
@@ -393,7 +391,7 @@ func (w *warp) computeWgmma(f *wgmmaFlight) {
 		defer w.enter(current)
 	}
 	w.wgmmaA(f, t)
-	w.wgmmaB(f, t)
+	panels := w.wgmmaB(f, t)
 	per := len(op.d) / (op.n / tileN)
 	c := &w.scratch().acc
 	for p := range op.n / tileN {
@@ -404,11 +402,11 @@ func (w *warp) computeWgmma(f *wgmmaFlight) {
 		default:
 			w.readAccumulator(c, regs, op.dt)
 		}
+		b := panels[p*tileN*op.k:][:tileN*op.k]
 		if op.fused == nil {
-			sideBySide(t.sided[:], t.b[p][:], op.k, &evenFirst)
-			multiply(c, t.a[:], t.sided[:], tileM, op.k)
+			multiply(c, t.a[:], b, tileM, op.k)
 		} else {
-			op.fused.multiply(&w.scratch().fused, c, t.a[:], t.b[p][:], tileM, op.k)
+			op.fused.multiply(&w.scratch().fused, c, t.a[:], b, tileM, op.k)
 		}
 		if op.dt == ptx.S32 {
 			w.addInteger(c, regs, f.keep, op.sat)
@@ -471,25 +469,6 @@ func (w *warp) wgmmaA(f *wgmmaFlight, t *wideTiles) {
 			t.a[i] = -t.a[i]
 		}
 	}
-}
-
-// wgmmaB decodes B, panel by panel.
-func (w *warp) wgmmaB(f *wgmmaFlight, t *wideTiles) {
-	op := f.in.wg
-	desc := decodeDescriptor(f.b)
-	var e [32]float32
-	op.chunks(&desc, 0, op.n, op.k, op.transB, func(addr uint64, col, k int) {
-		n := w.chunkAt(f, addr, &e, op.bt)
-		if op.transB {
-			for i := range n {
-				c := col + i
-				t.b[c/tileN][c%tileN*op.k+k] = e[i]
-			}
-		} else {
-			copy(t.b[col/tileN][col%tileN*op.k+k:], e[:n])
-		}
-		w.chunkUndefined(f, t, addr, col, n, op.transB, t.bad.cols[:])
-	})
 }
 
 // matrixChunk is the offset of 16 bytes of a matrix in shared memory: of the

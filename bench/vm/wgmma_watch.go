@@ -5,11 +5,23 @@ import (
 	"github.com/kgen-dev/kgen/codegen/ptx"
 )
 
+// footprintKey is what a footprint depends on: the rows of A are a warp's own.
+type footprintKey struct {
+	op   *wgmmaOp
+	a, b uint64
+	cta  *cta
+	part int
+}
+
 // footprint is the ranges of shared memory that a warp's part of an
-// instruction reads, sorted and joined.
+// instruction reads, sorted and joined. It is kept, as loops come back to them.
 func (w *warp) footprint(f *wgmmaFlight) []span {
 	op := f.in.wg
-	var list []span
+	key := footprintKey{op, f.a, f.b, w.cta, w.number & 3}
+	list, ok := w.b.footprints[key]
+	if ok {
+		return list
+	}
 	add := func(addr uint64, _, _ int) {
 		if off, ok := w.matrixChunk(addr); ok {
 			list = append(list, span{off, off + 16})
@@ -21,7 +33,15 @@ func (w *warp) footprint(f *wgmmaFlight) []span {
 	}
 	d := decodeDescriptor(f.b)
 	op.chunks(&d, 0, op.n, op.k, op.transB, add)
-	return joinSpans(list)
+	list = joinSpans(list)
+	if len(w.b.footprints) >= 4*maxWideTiles {
+		clear(w.b.footprints)
+	}
+	if w.b.footprints == nil {
+		w.b.footprints = map[footprintKey][]span{}
+	}
+	w.b.footprints[key] = list
+	return list
 }
 
 // watchWgmma notes what an instruction reads until it has landed, and that its
