@@ -2,11 +2,11 @@ package bench
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/kgen-dev/kgen/bench/numcheck"
 	"github.com/kgen-dev/kgen/codegen/ptx"
+	"github.com/kgen-dev/kgen/internal/userfile"
 )
 
 // Case is one thing to run: PTX, buffers with what they should hold at the
@@ -117,7 +117,7 @@ func (l *CaseLaunch) Validate() error {
 // ReadCase reads a case and the files it names, which are relative to its own.
 // The error is an *InputError.
 func ReadCase(file string) (*Case, error) {
-	text, err := ReadBounded(file, maxCaseBytes)
+	text, err := userfile.Read(file, maxCaseBytes)
 	if err != nil {
 		return nil, &InputError{err}
 	}
@@ -133,19 +133,3 @@ const (
 	maxCaseBytes = 16 << 20
 	maxPTXBytes  = ptx.MaxSource
 )
-
-// ReadBounded reads a regular file of at most limit bytes: its size is looked at
-// first.
-func ReadBounded(file string, limit int64) ([]byte, error) {
-	info, err := os.Stat(file)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: a folder or device: want a file", file)
-	}
-	if info.Size() > limit {
-		return nil, fmt.Errorf("%s: %d bytes: want at most %d", file, info.Size(), limit)
-	}
-	return os.ReadFile(file)
-}

@@ -15,6 +15,7 @@ import (
 	"unicode"
 
 	"github.com/kgen-dev/kgen/bench/numcheck"
+	"github.com/kgen-dev/kgen/internal/userfile"
 )
 
 // caseFile is a case's JSON.
@@ -77,7 +78,7 @@ func parseCase(text []byte, dir string) (*Case, error) {
 			return nil, err
 		}
 	}
-	if c.PTX, err = ReadBounded(c.PTXFile, maxPTXBytes); err != nil {
+	if c.PTX, err = userfile.Read(c.PTXFile, maxPTXBytes); err != nil {
 		return nil, err
 	}
 	b := caseBuilder{c: c, dir: dir, named: map[string]int{}}

@@ -174,7 +174,7 @@ func TestReadCaseRefuses(t *testing.T) {
 	_, err := ReadCase(t.TempDir())
 	require.ErrorContains(t, err, "a folder")
 	_, err = ReadCase(writeCase(t, `{"ptx": "/dev/zero"}`))
-	require.ErrorContains(t, err, "/dev/zero: a folder or device: want a file")
+	require.ErrorContains(t, err, "/dev/zero: a folder, pipe or device: want a file")
 }
 
 func FuzzParseCase(f *testing.F) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/kgen-dev/kgen/codegen/atomicfile"
+	"github.com/kgen-dev/kgen/internal/userfile"
 )
 
 // MaxNPYBytes is the largest .npy file that is read: 4 GiB.
@@ -43,7 +44,7 @@ const (
 
 // ReadNPYFile reads a .npy file.
 func ReadNPYFile(name string) (*Array, error) {
-	data, err := ReadBounded(name, MaxNPYBytes)
+	data, err := userfile.Read(name, MaxNPYBytes)
 	if err != nil {
 		return nil, err
 	}

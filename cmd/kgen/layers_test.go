@@ -35,17 +35,18 @@ var layers = map[string][]string{
 	"codegen/nvrtc":      {"codegen/nvrtc"}, // its test helper
 	"codegen/ptx":        {"codegen/simt"},
 	"codegen/simt":       {"codegen/simt"}, // its test helper
-	"codegen/target":     {"internal/jsontext"},
+	"codegen/target":     {"internal/jsontext", "internal/userfile"},
 	"kernels":            {"ir", "ir/num", "codegen/target", "kernels/..."},
-	"bench":              {"ir/num", "codegen", "codegen/atomicfile", "codegen/ptx", "codegen/target", "bench/numcheck"},
+	"bench":              {"ir/num", "codegen", "codegen/atomicfile", "codegen/ptx", "codegen/target", "bench/numcheck", "internal/userfile"},
 	"bench/ceilings":     {"bench"},
 	"bench/vm":           {"bench", "bench/numcheck", "bench/vm/...", "ir/num", "codegen/ptx", "codegen/target"},
 	"bench/cuda":         {"bench", "codegen/ptx"},
-	"tune":               {"kernels/...", "codegen/...", "bench", "bench/numcheck", "bench/vm", "roofline/...", "tune/...", "ir/num", "internal/jsontext"},
-	"roofline":           {"codegen/target", "codegen/ptx", "bench", "roofline/...", "internal/jsontext"}, // ptx for its pipes
+	"tune":               {"kernels/...", "codegen/...", "bench", "bench/numcheck", "bench/vm", "roofline/...", "tune/...", "ir/num", "internal/jsontext", "internal/userfile"},
+	"roofline":           {"codegen/target", "codegen/ptx", "bench", "roofline/...", "internal/jsontext", "internal/userfile"}, // ptx for its pipes
 	"cmd":                {"..."},
 	"internal/fixedseed": {},
 	"internal/jsontext":  {},
+	"internal/userfile":  {},
 }
 
 // doors names the one folder that may import a third party; "..." is any, and

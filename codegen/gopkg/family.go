@@ -2,6 +2,7 @@ package gopkg
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,6 +28,7 @@ func (w *writer) write(files map[string][]byte) error {
 	w.shape()
 	w.args()
 	w.planFunc()
+	w.dispatches()
 	w.images = map[string]string{}
 	for i := range w.Variants {
 		v := &w.Variants[i]
@@ -150,11 +152,15 @@ func (w *writer) planFunc() {
 		for _, k := range v.Compiled.Module.Kernels {
 			shared = max(shared, k.Shared)
 		}
-		table = append(table, jen.Values(jen.Dict{
+		row := jen.Dict{
 			jen.Id("name"): jen.Lit(v.Name), jen.Id("gpu"): jen.Lit(v.GPU), jen.Id("major"): jen.Lit(sm / 10), jen.Id("minor"): jen.Lit(sm % 10),
 			jen.Id("only"): jen.Lit(v.only()), jen.Id("maps"): jen.Lit(v.maps()),
 			jen.Id("driver"): jen.Lit(v.Driver), jen.Id("shared"): jen.Lit(shared), jen.Id("plan"): jen.Id(planOf(v)),
-		}))
+		}
+		if v.Dispatch != nil {
+			row[jen.Id("rule")], row[jen.Id("leaf")] = jen.Id(v.Dispatch.Name), jen.Lit(v.Leaf)
+		}
+		table = append(table, jen.Values(row))
 	}
 	list := lowerFirst(w.Prefix) + "Variants"
 	w.file.Commentf("%s are tried in order.", list)
@@ -164,6 +170,32 @@ func (w *writer) planFunc() {
 	w.file.Func().Id("Plan"+w.Prefix).Params(jen.Id("d").Id("Device"), jen.Id("s").Id(shape)).Params(jen.Op("*").Id("Plan"), jen.Error()).Block(
 		jen.Return(jen.Id("choose").Call(jen.Id("d"), jen.Id("s"), jen.Id(list))))
 	w.file.Line()
+}
+
+// dispatches writes the functions that choose among variants by sizes.
+func (w *writer) dispatches() {
+	var written []*Dispatch
+	for i := range w.Variants {
+		v := &w.Variants[i]
+		d := v.Dispatch
+		if d == nil || slices.Contains(written, d) {
+			continue
+		}
+		written = append(written, d)
+		w.comment("%s chooses among the configurations for %s:\n%s.", d.Name, v.GPU, d.Doc)
+		w.file.Func().Id(d.Name).Params(jen.Id("s").Id(w.Prefix + "Shape")).Int().Block(d.Rule.code()...)
+		w.file.Line()
+	}
+}
+
+// code is a rule's statements, the last of which returns.
+func (r *Rule) code() []jen.Code {
+	if r.Field == "" {
+		return []jen.Code{jen.Return(jen.Lit(r.Leaf))}
+	}
+	return append([]jen.Code{
+		jen.If(jen.Id("s").Dot(r.Field).Op("<=").Lit(int(r.Most))).Block(r.Below.code()...),
+	}, r.Above.code()...)
 }
 
 func planOf(v *Variant) string { return "plan" + exported(v.Name) }

@@ -59,6 +59,24 @@ type Variant struct {
 	Driver     int // least CUDA version of a driver that reads the PTX: 12040 for 12.4
 	Config     string
 	Provenance string
+
+	Dispatch *Dispatch // if not nil, it chooses this variant by a problem's sizes
+	Leaf     int       // as it calls this variant
+}
+
+// Dispatch chooses among variants for one GPU by a problem's sizes.
+type Dispatch struct {
+	Name string // of the function, unlike any other
+	Doc  string // how good it is: "at worst 1.8 % slower than the best of each of 12 shapes (predicted)"
+	Rule *Rule
+}
+
+// Rule is a decision tree: a leaf, or a field of the shape compared with a bound.
+type Rule struct {
+	Leaf         int
+	Field        string // "" for a leaf
+	Most         int64  // sizes up to it take Below, others Above
+	Below, Above *Rule
 }
 
 // only tells whether no newer GPU runs the variant.
@@ -137,6 +155,13 @@ func packageDoc(p *Package) string {
 	fmt.Fprintf(&b, "\t%s", p.Command)
 	for _, f := range p.Families {
 		fmt.Fprintf(&b, "\n\n%s: %s.\n\n\t%s", f.Prefix, f.Doc, f.Fixed)
+		var last *Dispatch
+		for _, v := range f.Variants {
+			if d := v.Dispatch; d != nil && d != last {
+				fmt.Fprintf(&b, "\n\nOn %s the configuration is chosen by sizes: %s.", v.GPU, d.Doc)
+				last = d
+			}
+		}
 	}
 	return b.String()
 }

@@ -5,14 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"sort"
 	"strings"
 	"sync"
 
 	"github.com/kgen-dev/kgen/internal/jsontext"
+	"github.com/kgen-dev/kgen/internal/userfile"
 )
 
 // maxFile bounds what ReadFile reads: a record has a few kilobytes.
@@ -28,17 +27,9 @@ const maxFile = 1 << 20
 // A record under the id of a known GPU that says something else gets an id of
 // its own, so that no result is taken for the known GPU's.
 func ReadFile(file string) (*GPU, error) {
-	f, err := os.Open(file)
+	data, err := userfile.Read(file, maxFile)
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > maxFile {
-		return nil, fmt.Errorf("%s: more than %d bytes: want one GPU's record", file, maxFile)
 	}
 	g, err := parseGPU(data)
 	if err != nil {

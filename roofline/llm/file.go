@@ -2,11 +2,10 @@ package llm
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"strconv"
 
 	"github.com/kgen-dev/kgen/internal/jsontext"
+	"github.com/kgen-dev/kgen/internal/userfile"
 )
 
 // mostBytes bounds a config.json: one has a few kilobytes, with lists of labels some
@@ -14,16 +13,7 @@ import (
 const mostBytes = 16 << 20
 
 func read(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, mostBytes+1))
-	if err == nil && len(b) > mostBytes {
-		err = fmt.Errorf("%s: more than %d bytes: want the config.json of a model", name, mostBytes)
-	}
-	return b, err
+	return userfile.Read(name, mostBytes)
 }
 
 // size is a key of a config.json with a whole number from 1 to most. The products of

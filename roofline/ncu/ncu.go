@@ -10,12 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"slices"
 	"sort"
 	"strings"
 
+	"github.com/kgen-dev/kgen/internal/userfile"
 	"github.com/kgen-dev/kgen/roofline"
 )
 
@@ -69,7 +69,7 @@ func ReadFiles(files ...string) (*Report, error) {
 	var all []*launch
 	r := &Report{}
 	for _, file := range files {
-		f, err := os.Open(file)
+		f, err := userfile.Open(file)
 		if err != nil {
 			return nil, err
 		}

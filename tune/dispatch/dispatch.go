@@ -153,6 +153,34 @@ func (f *fitter) halves(l *leaf, name string, bound float64) (below, above leaf)
 	return f.leaf(nil, lo), f.leaf(nil, hi)
 }
 
+// Whole tells whether a rule, read from a file, is one: branches with both halves, leaves
+// with a configuration, no deeper than Fit makes them.
+func (r *Rule) Whole() bool { return r.whole(mostLeaves) }
+
+func (r *Rule) whole(depth int) bool {
+	switch {
+	case r == nil || depth == 0:
+		return false
+	case r.Below == nil && r.Above == nil:
+		return r.Config != ""
+	}
+	return r.Size != "" && !math.IsNaN(r.Most) && math.Abs(r.Most) < 1<<53 && r.Below.whole(depth-1) && r.Above.whole(depth-1)
+}
+
+// Configs are the configurations that a rule chooses among, each once, in its order.
+func (r *Rule) Configs() []string {
+	if r.Below == nil {
+		return []string{r.Config}
+	}
+	out := r.Below.Configs()
+	for _, c := range r.Above.Configs() {
+		if !slices.Contains(out, c) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
 // Choose is the configuration that a rule takes for sizes.
 func (r *Rule) Choose(sizes map[string]float64) string {
 	for r.Below != nil {

@@ -8,11 +8,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/kgen-dev/kgen/internal/userfile"
 )
 
 // Access is how the ends of a connection prove who they are; the zero value not at all.
@@ -22,6 +23,9 @@ type Access struct {
 	// is there. A client shows Cert to a server that asks, and trusts what CA signed.
 	Cert, Key, CA string
 }
+
+// maxCA bounds a file of certificates.
+const maxCA = 16 << 20
 
 // accessError is a mistake of whoever wants to connect, in their own words.
 type accessError struct{ error }
@@ -49,7 +53,7 @@ func (a *Access) tls() (*tls.Config, error) {
 		c.Certificates = []tls.Certificate{pair}
 	}
 	if a.CA != "" {
-		text, err := os.ReadFile(a.CA)
+		text, err := userfile.Read(a.CA, maxCA)
 		if err != nil {
 			return nil, refused("certificates of those to trust: %w", err)
 		}

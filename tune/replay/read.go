@@ -10,11 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/kgen-dev/kgen/internal/jsontext"
+	"github.com/kgen-dev/kgen/internal/userfile"
 )
 
 // maxBytes bounds what a file may hold once it is unpacked.
@@ -24,7 +24,7 @@ const maxBytes = 1 << 30
 // compact CSV, each of which may be packed by gzip. A file that ends within a record is
 // legal: the record is left out. Errors wrap ErrFormat where the file is at fault.
 func ReadFile(ctx context.Context, file string) (*Space, error) {
-	f, err := os.Open(file)
+	f, err := userfile.Open(file)
 	if err != nil {
 		return nil, err
 	}

@@ -9,12 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/kgen-dev/kgen/bench/numcheck"
 	"github.com/kgen-dev/kgen/internal/jsontext"
+	"github.com/kgen-dev/kgen/internal/userfile"
 	"github.com/kgen-dev/kgen/kernels/space"
 )
 
@@ -60,20 +60,9 @@ const maxBytes = 4 << 20
 
 // Read reads a description.
 func Read(file string) (*Spec, error) {
-	f, err := os.Open(file)
+	text, err := userfile.Read(file, maxBytes)
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return nil, fmt.Errorf("%s: a folder: want a file", file)
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case len(text) > maxBytes:
-		return nil, fmt.Errorf("%s: want at most %d bytes", file, maxBytes)
 	}
 	s, err := Parse(text)
 	if err != nil {

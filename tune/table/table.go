@@ -9,10 +9,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/bits"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +18,7 @@ import (
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/internal/jsontext"
+	"github.com/kgen-dev/kgen/internal/userfile"
 	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/kernels/space"
 )
@@ -67,17 +66,9 @@ const maxBytes = 64 << 20
 
 // ReadFile reads a table.
 func ReadFile(file string) (*Table, error) {
-	f, err := os.Open(file)
+	text, err := userfile.Read(file, maxBytes)
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(text) > maxBytes {
-		return nil, fmt.Errorf("%w: more than %d bytes", ErrFormat, maxBytes)
 	}
 	t := &Table{}
 	if err := json.Unmarshal(text, t); err != nil {

@@ -5,8 +5,8 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/ptx"
+	"github.com/kgen-dev/kgen/internal/userfile"
 )
 
 // source reads a file of CUDA C, once.
@@ -16,7 +16,7 @@ func (k *Kernel) source(name string) (string, error) {
 	if text, ok := k.sources[name]; ok {
 		return text, nil
 	}
-	text, err := bench.ReadBounded(k.Spec.Path(name), ptx.MaxSource)
+	text, err := userfile.Read(k.Spec.Path(name), ptx.MaxSource)
 	if err != nil {
 		return "", err
 	}

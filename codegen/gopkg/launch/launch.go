@@ -178,10 +178,13 @@ type variant[S any] struct {
 	driver       int    // least CUDA version of a driver that reads the image
 	shared       int    // bytes of shared memory of a block
 	plan         func(S) (*Plan, error)
+
+	rule func(S) int // if not nil, which of the variants it chooses among a shape is for
+	leaf int         // by rule, this one
 }
 
 // choose plans with the first variant that serves device and shape, those made for the
-// device first.
+// device first, and those that a rule chooses for other shapes last.
 func choose[S any](d Device, s S, variants []variant[S]) (*Plan, error) {
 	var why error
 	ours := func(v variant[S]) bool { return plain(v.gpu) == plain(d.Name) }
@@ -195,15 +198,20 @@ func choose[S any](d Device, s S, variants []variant[S]) (*Plan, error) {
 		}
 		return 0
 	})
-	for _, v := range sorted {
-		err := v.runs(d)
-		if err == nil {
-			var p *Plan
-			if p, err = v.plan(s); err == nil {
-				return p, nil
+	for _, chosen := range []bool{true, false} {
+		for _, v := range sorted {
+			if chosen != (v.rule == nil || v.rule(s) == v.leaf) {
+				continue
 			}
+			err := v.runs(d)
+			if err == nil {
+				var p *Plan
+				if p, err = v.plan(s); err == nil {
+					return p, nil
+				}
+			}
+			why = fmt.Errorf("%s: %w", v.name, err)
 		}
-		why = fmt.Errorf("%s: %w", v.name, err)
 	}
 	return nil, fmt.Errorf("%w: %w", ErrUnsupported, why)
 }

@@ -113,6 +113,34 @@ func TestChoose(t *testing.T) {
 	require.ErrorContains(t, err, "negative")
 }
 
+// A rule's variant comes before the others of the rule, which serve where it does not.
+func TestChooseByRule(t *testing.T) {
+	rule := func(s int) int { return s / 100 }
+	plan := func(name string, most int) func(int) (*Plan, error) {
+		return func(s int) (*Plan, error) {
+			if s%100 > most {
+				return nil, errors.New("too large")
+			}
+			return &Plan{Kernel: name}, nil
+		}
+	}
+	variants := []variant[int]{
+		{name: "small", gpu: "A", major: 8, rule: rule, leaf: 0, plan: plan("small", 50)},
+		{name: "large", gpu: "A", major: 8, rule: rule, leaf: 1, plan: plan("large", 80)},
+		{name: "any", gpu: "B", major: 8, plan: plan("any", 60)},
+	}
+	for s, want := range map[int]string{10: "small", 110: "large", 55: "any", 155: "large", 70: "large"} {
+		p, err := choose(Device{Major: 8, Name: "A"}, s, variants)
+		require.NoError(t, err)
+		require.Equal(t, want, p.Kernel, s)
+	}
+	p, err := choose(Device{Major: 8, Name: "B"}, 10, variants)
+	require.NoError(t, err)
+	require.Equal(t, "any", p.Kernel)
+	_, err = choose(Device{Major: 8}, 90, variants)
+	require.ErrorIs(t, err, ErrUnsupported)
+}
+
 // Where a device does not say how much shared memory a block may have, no kernel gets
 // more than there is, on any GPU that is known.
 func TestSharedByComputeCapability(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/internal/userfile"
 	"github.com/kgen-dev/kgen/tune/queue"
 )
 
@@ -40,7 +40,7 @@ func (f *accessFlags) access() (queue.Access, error) {
 	case (f.cert == "") != (f.key == ""):
 		return a, usagef("--tls-cert and --tls-key go together")
 	case f.tokenFile != "":
-		text, err := bench.ReadBounded(f.tokenFile, mostToken)
+		text, err := userfile.Read(f.tokenFile, mostToken)
 		if err != nil {
 			return a, usagef("--token-file %s: %w", f.tokenFile, reason(err))
 		}

@@ -3,7 +3,6 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
@@ -15,6 +14,7 @@ import (
 	"github.com/kgen-dev/kgen/bench/cuda"
 	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/internal/jsontext"
+	"github.com/kgen-dev/kgen/internal/userfile"
 	"github.com/kgen-dev/kgen/roofline"
 	"github.com/kgen-dev/kgen/roofline/measured"
 )
@@ -133,7 +133,7 @@ func deviceRate(g *target.GPU, c *ceilings.Ceiling) float64 {
 // measuredRoofs puts the best that kgen bench ceilings measured in the place of memory's
 // and the L2's roofs.
 func measuredRoofs(r roofline.Roofs, file string) (roofline.Roofs, error) {
-	text, err := os.ReadFile(file)
+	text, err := userfile.Read(file, maxImport)
 	if err != nil {
 		return r, usagef("--ceilings: %w", err)
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/bench/vm"
 	"github.com/kgen-dev/kgen/codegen/atomicfile"
+	"github.com/kgen-dev/kgen/codegen/ptx"
+	"github.com/kgen-dev/kgen/internal/userfile"
 )
 
 // caseReport is what kgen case new --json prints.
@@ -118,7 +120,7 @@ func checkSamePTX(file string, text []byte) error {
 	if !exists(file) {
 		return checkOutput(file)
 	}
-	there, err := os.ReadFile(file)
+	there, err := userfile.Read(file, ptx.MaxSource)
 	if err != nil {
 		return usage(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -19,6 +18,7 @@ import (
 	"github.com/kgen-dev/kgen/codegen/nvrtc"
 	"github.com/kgen-dev/kgen/codegen/ptx"
 	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/internal/userfile"
 )
 
 // launchFlags describe a launch of a file's kernel.
@@ -180,15 +180,7 @@ func virtualArch(gpu *target.GPU) string {
 
 // readSource reads a file of at most as many bytes as PTX may have.
 func readSource(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return nil, fmt.Errorf("%s: a folder: want a file", name)
-	}
-	return readAll(name, f)
+	return userfile.Read(name, ptx.MaxSource)
 }
 
 func readAll(name string, r io.Reader) ([]byte, error) {

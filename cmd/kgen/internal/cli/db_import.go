@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kgen-dev/kgen/internal/userfile"
 	"github.com/kgen-dev/kgen/tune/exchange"
 	"github.com/kgen-dev/kgen/tune/replay"
 	"github.com/kgen-dev/kgen/tune/store"
@@ -72,7 +72,7 @@ func (a *app) importRuns(ctx context.Context, f *dbFlags, file string) error {
 
 // readRuns reads a file in any of the forms.
 func (a *app) readRuns(ctx context.Context, name string) ([]exchange.Recorded, error) {
-	file, err := os.Open(name)
+	file, err := userfile.Open(name)
 	if err != nil {
 		return nil, usage(err)
 	}

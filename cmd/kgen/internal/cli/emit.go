@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kgen-dev/kgen/codegen"
 	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/internal/userfile"
 	"github.com/kgen-dev/kgen/ir"
 )
 
@@ -92,17 +91,9 @@ What stage tile prints can be edited and read back as a file.`,
 const maxProgramBytes = 16 << 20
 
 func readProgram(name string) (*ir.Program, error) {
-	f, err := os.Open(name)
+	text, err := userfile.Read(name, maxProgramBytes)
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxProgramBytes+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(text) > maxProgramBytes {
-		return nil, fmt.Errorf("%s: want at most %d bytes", name, maxProgramBytes)
 	}
 	p, err := ir.Parse(name, text)
 	if err != nil {

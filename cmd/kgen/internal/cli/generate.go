@@ -28,7 +28,7 @@ import (
 )
 
 func (a *app) generateCommand() *cobra.Command {
-	var gpus []string
+	var gpus, rules []string
 	var dir, name, file string
 	c := &cobra.Command{
 		Use:   "generate FAMILY[:FLAG=VALUE,...]...",
@@ -40,7 +40,8 @@ run-time arguments; a family's other flags are fixed, and can be set after a
 colon. What they make of a number that a kernel takes, such as --eps, is what it
 gets for 0. A size that is set (gemm:m=512) only says for which problem the
 configuration is. The configuration is the best verified one of the store for the problem
-of the flags and the GPU, or else the default; a plan's Provenance says which.
+of the flags and the GPU, or else the default; a plan's Provenance says which. With
+--rule plans choose among several by sizes, as kgen tune --shapes found best.
 Code is portable, for later GPUs too. Where a GPU has more of its own, as Hopper
 has wgmma and tensor maps, there is a variant of each: plans take the one with
 tensor maps for devices of which Device.TensorMaps says that they can be encoded.
@@ -49,7 +50,8 @@ The folder must be new, empty or of an earlier run, and is made with those above
 it; what an earlier run wrote
 is replaced. The same command with the same store gives the same bytes.`,
 		Example: `  kgen generate flashattn gemm layernorm paged --gpu a100,h100 -o kernels --package kernels
-  kgen generate flashattn:head-dim=64,causal=false --gpu rtx4090 -o attn --package attn`,
+  kgen generate flashattn:head-dim=64,causal=false --gpu rtx4090 -o attn --package attn
+  kgen generate gemm --gpu a100 --rule gemm-a100-sxm4-80-rule.json -o gemm`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usagef("missing FAMILY: want one or more of %s", strings.Join(familyNames(), ", "))
@@ -76,9 +78,16 @@ is replaced. The same command with the same store gives the same bytes.`,
 				return usage(err)
 			}
 			g := &generator{app: a, store: file}
+			var err error
+			if g.rules, err = readRules(rules); err != nil {
+				return err
+			}
 			defer g.close()
 			p, err := g.collect(args, gpus, name)
 			if err != nil {
+				return err
+			}
+			if err := g.unusedRule(); err != nil {
 				return err
 			}
 			files, err := gopkg.Write(p)
@@ -100,6 +109,7 @@ is replaced. The same command with the same store gives the same bytes.`,
 	c.Flags().StringVarP(&dir, "output", "o", "", "`FOLDER` of the package")
 	c.Flags().StringVar(&name, "package", "", "`NAME` of the package (default the folder's)")
 	c.Flags().StringVar(&file, "store", "", "`FILE` of tuning results (default the one that tune writes)")
+	c.Flags().StringArrayVar(&rules, "rule", nil, "`FILE` of a rule that kgen tune --shapes wrote, by which plans choose configurations; may be given again")
 	mustComplete(c, "gpu", completeGPUFlag)
 	return c
 }
@@ -110,7 +120,8 @@ type generator struct {
 	store string
 	open  *store.Store
 	runs  []store.Run // newest first
-	said  []string    // where the configurations are from, of each family and GPU
+	rules []*sizeRule
+	said  []string // where the configurations are from, of each family and GPU
 }
 
 func (g *generator) close() {
@@ -122,6 +133,9 @@ func (g *generator) close() {
 func (g *generator) collect(args, gpuNames []string, name string) (*gopkg.Package, error) {
 	p := &gopkg.Package{Name: name, Version: readBuildInfo().Version}
 	p.Command = "kgen generate " + strings.Join(args, " ") + " --gpu " + strings.Join(gpuNames, ",") + " --package " + name
+	for _, r := range g.rules {
+		p.Command += " --rule " + r.file
+	}
 	var gpus []*target.GPU
 	for _, n := range gpuNames {
 		gpu, err := lookupGPU(n)
@@ -302,14 +316,14 @@ func (g *generator) family(f *family.Family, given map[string]string, gpus []*ta
 			if fixed != out.Fixed {
 				return nil, usagef("%s: %s for %s and %s for %s: want the same, set them as %s:dtype=f16", f.Name, out.Fixed, gpus[0].ID, fixed, gpu.ID, f.Name)
 			}
-			variants, err := g.variants(f, problem, gpu)
+			variants, err := g.variants(f, problem, gpu, i == 0)
 			if err != nil {
 				return nil, err
 			}
 			for j := range variants {
 				v := &variants[j]
-				v.Name = variantName(f, gpu, i, v.Compiled)
-				if !slices.ContainsFunc(out.Variants, func(w gopkg.Variant) bool { return w.GPU == v.GPU && w.PTX == v.PTX }) {
+				v.Name = variantName(f, gpu, i, v)
+				if v.Dispatch != nil || !slices.ContainsFunc(out.Variants, func(w gopkg.Variant) bool { return w.GPU == v.GPU && w.PTX == v.PTX }) {
 					out.Variants = append(out.Variants, *v)
 				}
 			}
@@ -318,10 +332,13 @@ func (g *generator) family(f *family.Family, given map[string]string, gpus []*ta
 	return out, nil
 }
 
-func variantName(f *family.Family, gpu *target.GPU, n int, c *codegen.Compiled) string {
+func variantName(f *family.Family, gpu *target.GPU, n int, v *gopkg.Variant) string {
 	name := strings.ToLower(f.Prefix) + "_" + strings.ReplaceAll(gpu.ID, "-", "_")
-	if strings.HasSuffix(c.Module.Arch, "a") {
-		name += "_" + strings.ReplaceAll(c.Module.Arch, "_", "")
+	if arch := v.Compiled.Module.Arch; strings.HasSuffix(arch, "a") {
+		name += "_" + strings.ReplaceAll(arch, "_", "")
+	}
+	if v.Dispatch != nil {
+		name += "_leaf" + strconv.Itoa(v.Leaf)
 	}
 	if n > 0 {
 		name += "_" + strconv.Itoa(n+1)
@@ -359,8 +376,17 @@ func scalars(p family.Problem) map[string]gopkg.Scalar {
 
 // variants compiles a problem's best known configuration: as only the GPU's own
 // architecture runs it, where that makes a difference, and as later ones do too. What was
-// tuned as the one need not be good as the other, which is then the default.
-func (g *generator) variants(f *family.Family, p family.Problem, gpu *target.GPU) ([]gopkg.Variant, error) {
+// tuned as the one need not be good as the other, which is then the default. Where there
+// is a rule for the problem as it was asked for, there are several.
+func (g *generator) variants(f *family.Family, p family.Problem, gpu *target.GPU, asked bool) ([]gopkg.Variant, error) {
+	if asked {
+		if r, err := g.ruleFor(f, p, gpu); err != nil || r != nil {
+			if err != nil {
+				return nil, err
+			}
+			return g.byRule(r, f, p, gpu)
+		}
+	}
 	c, from, err := g.config(f, p, gpu)
 	if err != nil {
 		return nil, err
@@ -382,11 +408,7 @@ func (g *generator) variants(f *family.Family, p family.Problem, gpu *target.GPU
 		}
 		from = "default"
 	}
-	portable, err := compileFor(p, c, gpu, true)
-	if err != nil {
-		return nil, compileError(fmt.Errorf("%s on %s: %w", f.Name, gpu.ID, err))
-	}
-	v, err := newVariant(portable, gpu, c, from)
+	v, err := portableVariant(f, p, gpu, c, from)
 	if err != nil {
 		return nil, err
 	}

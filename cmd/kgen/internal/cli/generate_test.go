@@ -146,7 +146,7 @@ func (s *launched) encode(t *testing.T, dev bench.Device) {
 // run to what the references expect, for sizes that its kernels were not tuned for.
 func TestGeneratedPackageRuns(t *testing.T) {
 	dir := t.TempDir()
-	program := buildConsumer(t, dir, []string{"flashattn", "gemm", "layernorm", "paged"}, "a100,h100")
+	program := buildConsumer(t, dir, []string{"flashattn", "gemm", "layernorm", "paged"}, "a100,h100", "--rule", layerNormRule(t))
 	for _, tt := range []struct {
 		family string
 		flags  map[string]string
@@ -183,13 +183,14 @@ func TestGeneratedPackageRuns(t *testing.T) {
 	}
 }
 
-func buildConsumer(t *testing.T, dir string, families []string, gpus string) string {
+func buildConsumer(t *testing.T, dir string, families []string, gpus string, more ...string) string {
 	t.Helper()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module consumer\n\ngo 1.24\n"), 0o666))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(consumer), 0o666))
 	var stderr bytes.Buffer
 	args := append([]string{"generate"}, families...)
 	args = append(args, "--gpu", gpus, "-o", filepath.Join(dir, "kernels"))
+	args = append(args, more...)
 	t.Setenv("XDG_STATE_HOME", dir)
 	require.Equal(t, 0, Main(args, nil, &stderr, &stderr), stderr.String())
 	run := func(os, name string, args ...string) {

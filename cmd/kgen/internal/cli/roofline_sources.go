@@ -7,9 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +16,7 @@ import (
 	"github.com/kgen-dev/kgen/bench/vm"
 	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/internal/jsontext"
+	"github.com/kgen-dev/kgen/internal/userfile"
 	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/roofline"
 	"github.com/kgen-dev/kgen/roofline/counts"
@@ -145,19 +144,8 @@ func (f *importFlags) read(ctx context.Context, files []string) (*imported, erro
 }
 
 func readImport(file string) ([]byte, error) {
-	in, err := os.Open(file)
-	if err != nil {
-		return nil, usage(err)
-	}
-	defer in.Close()
-	data, err := io.ReadAll(io.LimitReader(in, maxImport+1))
-	if err != nil {
-		return nil, usage(err)
-	}
-	if len(data) > maxImport {
-		return nil, usagef("%s: more than %d bytes", file, maxImport)
-	}
-	return data, nil
+	data, err := userfile.Read(file, maxImport)
+	return data, usage(err)
 }
 
 func readProfile(files []string) (*imported, error) {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"os"
@@ -13,6 +12,8 @@ import (
 	"slices"
 
 	"github.com/kgen-dev/kgen/codegen"
+	"github.com/kgen-dev/kgen/codegen/atomicfile"
+	"github.com/kgen-dev/kgen/internal/userfile"
 	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/kernels/space"
 	"github.com/kgen-dev/kgen/tune"
@@ -34,8 +35,9 @@ type shapesReport struct {
 	GPU         string         `json:"gpu"`
 	Shapes      []shapeReport  `json:"shapes"`
 	Rule        *dispatch.Rule `json:"rule"`
-	WorstRegret float64        `json:"worst_regret"` // of the rule's configuration over the best candidate's, less 1
-	Provenance  string         `json:"provenance"`   // of the times
+	WorstRegret float64        `json:"worst_regret"`   // of the rule's configuration over the best candidate's, less 1
+	Provenance  string         `json:"provenance"`     // of the times
+	File        string         `json:"file,omitempty"` // that holds this report, for kgen generate --rule
 }
 
 type shapeReport struct {
@@ -48,33 +50,33 @@ type shapeReport struct {
 
 // readShapes reads a JSON list of objects, each the flags of a problem.
 func readShapes(file string) ([]map[string]string, error) {
-	f, err := os.Open(file)
+	text, err := userfile.Read(file, mostShapeBytes)
 	if err != nil {
 		return nil, usagef("--shapes %s: %w", file, reason(err))
 	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, mostShapeBytes+1))
-	if err != nil {
-		return nil, err
-	}
 	var raw []map[string]json.RawMessage
-	if err := json.Unmarshal(text, &raw); err != nil || len(raw) == 0 || len(raw) > mostShapes || len(text) > mostShapeBytes {
+	if err := json.Unmarshal(text, &raw); err != nil || len(raw) == 0 || len(raw) > mostShapes {
 		return nil, usagef("--shapes %s: want a JSON list of 1 to %d objects with a problem's flags, such as [{\"m\": 4096, \"n\": 512}]", file, mostShapes)
 	}
 	var out []map[string]string
 	for _, r := range raw {
-		shape := map[string]string{}
-		for name, v := range r {
-			text := string(v)
-			var word string
-			if json.Unmarshal(v, &word) == nil {
-				text = word
-			}
-			shape[name] = text
-		}
-		out = append(out, shape)
+		out = append(out, flagTexts(r))
 	}
 	return out, nil
+}
+
+// flagTexts are the flags of a JSON object as a command line has them.
+func flagTexts(object map[string]json.RawMessage) map[string]string {
+	flags := map[string]string{}
+	for name, v := range object {
+		text := string(v)
+		var word string
+		if json.Unmarshal(v, &word) == nil {
+			text = word
+		}
+		flags[name] = text
+	}
+	return flags
 }
 
 // shapeJobs are the problems of a file's shapes; flags that a shape lacks are the command
@@ -134,17 +136,44 @@ func (a *app) tuneShapes(ctx context.Context, j *job, f *tuneFlags) error {
 			return fmt.Errorf("shape %d (%s): %w", i+1, shape.problem.Settings(), err)
 		}
 		for _, b := range best[:min(candidatesEach, len(best))] {
-			if !slices.ContainsFunc(configs, b.Config.Equal) {
+			if b.Verified && !slices.ContainsFunc(configs, b.Config.Equal) {
 				configs = append(configs, b.Config)
 			}
 		}
 		r.Shapes = append(r.Shapes, shapeReport{Problem: shape.problem.Settings()})
 		r.Provenance = best[0].Provenance.String()
 	}
+	if len(configs) == 0 {
+		return errors.New("no configuration could be verified")
+	}
 	if err := a.fitRule(ctx, r, jobs, configs, f); err != nil {
 		return err
 	}
+	if err := writeRule(r, f, s); err != nil {
+		return err
+	}
 	return a.printShapes(r)
+}
+
+// writeRule writes the report where kgen generate --rule is told to read it: in the
+// folder of the output, or beside the store.
+func writeRule(r *shapesReport, f *tuneFlags, s *store.Store) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	dir := f.dir
+	if dir == "" {
+		dir = filepath.Join(filepath.Dir(s.Path()), "best")
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return outputError("-o", dir, err)
+	}
+	r.File = filepath.Join(dir, r.Kernel+"-"+r.GPU+"-rule.json")
+	return atomicfile.Write(atomicfile.Bytes(r.File, append(text, '\n')))
 }
 
 // tuneShape is the best of one shape.
@@ -188,10 +217,7 @@ func (a *app) fitRule(ctx context.Context, r *shapesReport, jobs []*job, configs
 			return err
 		}
 		sizes, _ := table.Split(j.family, j.problem.Settings())
-		s := dispatch.Shape{Sizes: map[string]float64{}}
-		for name, n := range sizes {
-			s.Sizes[name] = float64(n)
-		}
+		s := dispatch.Shape{Sizes: knownSizes(j.family, sizes)}
 		for _, c := range configs {
 			us := math.Inf(1)
 			if b.Check(c) == nil {
@@ -239,5 +265,6 @@ func (a *app) printShapes(r *shapesReport) error {
 		}
 	}
 	fmt.Fprintf(a.out, "\nrule, at worst %.1f %% slower than the best of each shape (%s):\n%s", 100*r.WorstRegret, r.Provenance, r.Rule)
+	fmt.Fprintf(a.out, "\nwritten to %s: kgen generate %s --rule takes it\n", r.File, r.Kernel)
 	return nil
 }

@@ -1,0 +1,228 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kgen-dev/kgen/codegen/gopkg"
+	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/internal/userfile"
+	"github.com/kgen-dev/kgen/kernels/family"
+	"github.com/kgen-dev/kgen/kernels/space"
+	"github.com/kgen-dev/kgen/tune/dispatch"
+)
+
+// maxRuleBytes bounds a file of --rule: mostShapes shapes take less.
+const maxRuleBytes = 4 << 20
+
+// sizeRule is what is read of the file that kgen tune --shapes wrote: a part of a
+// shapesReport.
+type sizeRule struct {
+	Kernel string `json:"kernel"`
+	GPU    string `json:"gpu"`
+	Shapes []struct {
+		Problem map[string]json.RawMessage `json:"problem"`
+	} `json:"shapes"`
+	Rule        *dispatch.Rule `json:"rule"`
+	WorstRegret float64        `json:"worst_regret"`
+	Provenance  string         `json:"provenance"`
+
+	file     string
+	used     bool
+	problems []family.Problem // of the shapes
+}
+
+// readRules reads what kgen tune --shapes wrote.
+func readRules(files []string) ([]*sizeRule, error) {
+	var out []*sizeRule
+	for _, file := range files {
+		text, err := userfile.Read(file, maxRuleBytes)
+		if err != nil {
+			return nil, usagef("--rule %s: %w", file, reason(err))
+		}
+		r := &sizeRule{file: file}
+		err = json.Unmarshal(text, r)
+		switch {
+		case err != nil || r.Kernel == "" || r.GPU == "" || len(r.Shapes) == 0 || !r.Rule.Whole():
+			return nil, usagef("--rule %s: no rule: want the file that kgen tune FAMILY --shapes wrote", file)
+		case !(r.WorstRegret >= 0):
+			return nil, usagef("--rule %s: a worst regret of %g: want 0 or more", file, r.WorstRegret)
+		}
+		for _, o := range out {
+			if o.Kernel == r.Kernel && o.GPU == r.GPU {
+				return nil, usagef("--rule %s: %s on %s has the rule of %s", file, r.Kernel, r.GPU, o.file)
+			}
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// ruleFor is the rule for a family's problem on a GPU, nil if there is none. It is an
+// error if the rule is for other options.
+func (g *generator) ruleFor(f *family.Family, p family.Problem, gpu *target.GPU) (*sizeRule, error) {
+	i := slices.IndexFunc(g.rules, func(r *sizeRule) bool { return r.Kernel == f.Name && r.GPU == gpu.ID })
+	if i < 0 {
+		return nil, nil
+	}
+	r := g.rules[i]
+	r.problems = nil
+	for _, s := range r.Shapes {
+		q, err := f.Problem(flagTexts(s.Problem), gpu)
+		if err != nil {
+			return nil, usagef("--rule %s: %w", r.file, err)
+		}
+		if of, want := fixedOptions(f, q), fixedOptions(f, p); of != want {
+			return nil, usagef("--rule %s: a rule for %s: want one for %s", r.file, of, want)
+		}
+		r.problems = append(r.problems, q)
+	}
+	r.used = true
+	return r, nil
+}
+
+// config reads a configuration, which must be one for some of the rule's shapes.
+func (r *sizeRule) config(text string, gpu *target.GPU) (c space.Config, err error) {
+	for _, p := range r.problems {
+		bound, err := p.Space(gpu)
+		if err != nil {
+			return c, err
+		}
+		if c, err = bound.Space().Parse(text); err != nil {
+			break
+		}
+		if err = bound.Check(c); err == nil {
+			return c, nil
+		}
+	}
+	return c, usagef("--rule %s: no configuration of the space: %q", r.file, text)
+}
+
+// unusedRule refuses a rule for what the package does not hold.
+func (g *generator) unusedRule() error {
+	for _, r := range g.rules {
+		if !r.used {
+			return usagef("--rule %s: a rule for %s on %s: want one for a family and a GPU of the package", r.file, r.Kernel, r.GPU)
+		}
+	}
+	return nil
+}
+
+// byRule compiles every configuration that a rule chooses among; if code for later GPUs
+// is none of them, the untuned configuration serves these.
+func (g *generator) byRule(r *sizeRule, f *family.Family, p family.Problem, gpu *target.GPU) ([]gopkg.Variant, error) {
+	fallback, err := p.Default(gpu)
+	if err != nil {
+		return nil, usage(err)
+	}
+	texts := r.Rule.Configs()
+	rule, err := ruleOf(f, r.Rule, texts)
+	if err != nil {
+		return nil, usagef("--rule %s: %w", r.file, err)
+	}
+	d := &gopkg.Dispatch{
+		Name: strings.ToLower(f.Prefix[:1]) + f.Prefix[1:] + "On" + goIdentifier(gpu.ID), Rule: rule,
+		Doc: fmt.Sprintf("at worst %.1f %% slower than the best known of each of %d shapes (%s)", 100*r.WorstRegret, len(r.Shapes), r.Provenance),
+	}
+	var out []gopkg.Variant
+	portable := false
+	for leaf, text := range texts {
+		c, err := r.config(text, gpu)
+		if err != nil {
+			return nil, err
+		}
+		own, err := compileFor(p, c, gpu, false)
+		if err != nil {
+			return nil, compileError(fmt.Errorf("%s on %s: %w", f.Name, gpu.ID, err))
+		}
+		if !strings.HasSuffix(own.Module.Arch, "a") {
+			portable = true
+			if own, err = compileFor(p, c, gpu, true); err != nil {
+				return nil, compileError(fmt.Errorf("%s on %s: %w", f.Name, gpu.ID, err))
+			}
+		}
+		v, err := newVariant(own, gpu, c, r.Provenance)
+		if err != nil {
+			return nil, err
+		}
+		v.Dispatch, v.Leaf = d, leaf
+		out = append(out, *v)
+		g.note(f, gpu, c, fmt.Sprintf("by rule among %d, %s", len(texts), r.Provenance))
+	}
+	if portable {
+		return out, nil
+	}
+	v, err := portableVariant(f, p, gpu, fallback, "default")
+	if err != nil {
+		return nil, err
+	}
+	return append(out, *v), nil
+}
+
+func portableVariant(f *family.Family, p family.Problem, gpu *target.GPU, c space.Config, from string) (*gopkg.Variant, error) {
+	portable, err := compileFor(p, c, gpu, true)
+	if err != nil {
+		return nil, compileError(fmt.Errorf("%s on %s: %w", f.Name, gpu.ID, err))
+	}
+	return newVariant(portable, gpu, c, from)
+}
+
+// ruleOf translates a rule: sizes into fields of the family's shapes, configurations into
+// their places in texts.
+func ruleOf(f *family.Family, r *dispatch.Rule, texts []string) (*gopkg.Rule, error) {
+	if r.Below == nil {
+		return &gopkg.Rule{Leaf: slices.Index(texts, r.Config)}, nil
+	}
+	field := fieldOf(f, r.Size)
+	if field == "" {
+		return nil, fmt.Errorf("it asks for %s, which callers of %s do not give", r.Size, f.Name)
+	}
+	out := &gopkg.Rule{Field: field, Most: int64(r.Most)}
+	var err error
+	if out.Below, err = ruleOf(f, r.Below, texts); err != nil {
+		return nil, err
+	}
+	out.Above, err = ruleOf(f, r.Above, texts)
+	return out, err
+}
+
+// fieldOf is the field of a family's shapes that a flag stands for: SeqKV for seq-kv; ""
+// if there is none.
+func fieldOf(f *family.Family, flag string) string {
+	plain := strings.ReplaceAll(flag, "-", "")
+	for _, s := range f.Sizes {
+		if strings.EqualFold(s.Field, plain) {
+			return s.Field
+		}
+	}
+	return ""
+}
+
+// goIdentifier is a GPU's id as a part of a Go name: A100Sxm480 for a100-sxm4-80.
+func goIdentifier(id string) string {
+	var b strings.Builder
+	for word := range strings.FieldsFuncSeq(id, func(r rune) bool { return r == '-' || r == '_' || r == '.' }) {
+		b.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return b.String()
+}
+
+// knownSizes are the sizes of shapes that callers of generated packages give, or all where
+// they give none.
+func knownSizes(f *family.Family, sizes map[string]int64) map[string]float64 {
+	out := map[string]float64{}
+	for _, name := range slices.Sorted(maps.Keys(sizes)) {
+		if fieldOf(f, name) != "" {
+			out[name] = float64(sizes[name])
+		}
+	}
+	if len(out) == 0 {
+		for name, n := range sizes {
+			out[name] = float64(n)
+		}
+	}
+	return out
+}
