@@ -62,6 +62,9 @@ func parseGPU(data []byte) (*GPU, error) {
 	if record == nil {
 		return nil, at(data, "", "want an object with the keys of a GPU, such as id and sm_count")
 	}
+	if _, _, err := jsontext.Members(data); err != nil { // a key twice
+		return nil, err
+	}
 	for _, key := range sortedKeys(record) {
 		if !slices.Contains(recordKeys(), key) {
 			return nil, at(data, key, "unknown key %q: want those of gpus.json, as kgen gpus h100 --json prints them", key)
@@ -82,6 +85,9 @@ func parseGPU(data []byte) (*GPU, error) {
 	}
 	return g, nil
 }
+
+// mostFigure is more than any figure of a GPU in gpus.json's units will be for long.
+const mostFigure = 1e7
 
 // checkOwn refuses a record that lacks what everything else is computed from.
 func (g *GPU) checkOwn(data []byte) error {
@@ -109,8 +115,8 @@ func (g *GPU) checkOwn(data []byte) error {
 		{"max_warps_per_sm", float64(g.MaxWarpsPerSM), false},
 		{"max_blocks_per_sm", float64(g.MaxBlocksPerSM), false},
 	} {
-		if n.value < 0 || n.needed && n.value == 0 {
-			return at(data, n.key, "%s is %g: want a number above 0", n.key, n.value)
+		if n.value < 0 || n.needed && n.value == 0 || n.value > mostFigure {
+			return at(data, n.key, "%s is %g: want a number above 0, up to %g", n.key, n.value, float64(mostFigure))
 		}
 	}
 	for _, b := range g.L2Bandwidth {
@@ -145,7 +151,7 @@ func (g *GPU) complete(data []byte, own map[Math]float64) error {
 		rates[m] = r
 	}
 	for _, m := range sortedKeys(own) {
-		if !slices.Contains(Maths(), m) || !(own[m] >= 0) {
+		if !slices.Contains(Maths(), m) || !(own[m] >= 0 && own[m] <= mostFigure) {
 			return at(data, string(m), "fma_per_sm_clk: %s %g: want a kind of arithmetic of gpus.json and a rate", m, own[m])
 		}
 		if rates[m] = own[m]; own[m] == 0 {

@@ -53,13 +53,15 @@ func TestOwnGPUUnderAKnownName(t *testing.T) {
 
 func TestBadOwnGPU(t *testing.T) {
 	for text, want := range map[string]string{
-		``:                                 "1: unexpected end",
-		"{\n\"id\": 5\n}":                  "2: id: a number: want string",
-		"{\n\"id\": \"x\",\n}":             "3: invalid character",
-		`null`:                             "1: want an object",
-		`[]`:                               "1: : a array: want",
-		"{\n\n\"sm_cout\": 5}":             `3: unknown key "sm_cout"`,
-		`{"id": "A B"}`:                    `1: id "A B": want small letters`,
+		``:                                "1: the text ends early",
+		"{\n\"id\": 5\n}":                 "2: id: found a number: want a string",
+		"{\n\"id\": \"x\",\n}":            "3: invalid character",
+		`null`:                            "1: want an object",
+		`[]`:                              "1: found a list: want an object",
+		"{\n\n\"sm_cout\": 5}":            `3: unknown key "sm_cout"`,
+		`{"id": "A B"}`:                   `1: id "A B": want small letters`,
+		"{\"id\": \"a\",\n\"id\": \"b\"}": "2: id: there in line 1 too: want it once",
+		`{"id": "a", "sm_count": 4, "clock_mhz": 1e300}`: "1: clock_mhz is 1e+300: want a number above 0, up to 1e+07",
 		`{"id": "a"}`:                      "1: sm_count is 0: want a number above 0",
 		"{\"id\":\"a\",\n\"sm_count\":-1}": "2: sm_count is -1",
 		`{"id":"a","sm_count":1,"clock_mhz":1,"bandwidth_gbs":1,"compute_capability":"3.5"}`:                             "compute_capability 3.5: kgen knows none",
