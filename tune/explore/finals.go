@@ -10,6 +10,7 @@ import (
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/tune/store"
+	"github.com/kgen-dev/kgen/tune/trial"
 )
 
 // ranking is the trials that ended well, fastest first.
@@ -73,6 +74,9 @@ func (s *session) finals(ctx context.Context, ranked []Trial) ([]Trial, error) {
 	s.final = begun
 	s.runs = append(s.runs, begun.ID)
 	leaders := s.leaders(ranked)
+	if p, ok := s.Bench.(trial.Pinner); ok {
+		p.Pin()
+	}
 	start := time.Now()
 	for round := range s.Samples {
 		if err := s.round(ctx, leaders, round); err != nil {

@@ -209,9 +209,12 @@ func (b *Bench) greeted(m *nats.Msg) {
 	if g.GPU != b.Identity.GPU || g.Device != b.Identity.Device || g.Tune != "" && g.Tune != b.tune {
 		return // another tuner's
 	}
-	w := welcome{Tune: b.tune, AckWait: int64(b.AckWait), Work: b.Work}
-	if why := b.roster.greet(&g); why != "" {
-		w = welcome{Refused: why}
+	w := welcome{Refused: b.roster.greet(&g)}
+	if m.Reply == "" {
+		return // it leaves
+	}
+	if w.Refused == "" {
+		w = welcome{Tune: b.tune, AckWait: int64(b.AckWait), Pinned: b.roster.isPinned(g.Worker), Work: b.Work}
 	}
 	data, err := encode(&w)
 	if err == nil {
@@ -393,7 +396,18 @@ func (t *Timer) Run(ctx context.Context, point []int, samples int) (trial.Ran, e
 	return t.run(ctx, doTime, point, samples)
 }
 
+// Pin implements trial.Pinner: from now on one worker's GPU runs what is timed, and if it
+// is lost another's.
+func (b *Bench) Pin() {
+	b.roster.mu.Lock()
+	defer b.roster.mu.Unlock()
+	b.roster.pin = true
+}
+
 func (b *Bench) run(ctx context.Context, do string, point []int, samples int) (trial.Ran, error) {
+	if do == doTime && b.roster.pins() {
+		do = doFinal
+	}
 	b.mu.Lock()
 	code := b.codes[fmt.Sprint(point)]
 	b.mu.Unlock()
@@ -403,7 +417,7 @@ func (b *Bench) run(ctx context.Context, do string, point []int, samples int) (t
 	}
 	// A time that is taken once is recorded, and whatever else follows from the point. Other
 	// times are looks at the device, of no use later.
-	if err := b.take(do, point, a, do != doTime || samples == 1); err != nil {
+	if err := b.take(do, point, a, !onGPU(do) || samples == 1); err != nil {
 		return trial.Ran{}, err
 	}
 	if why := unbelievable(&a.Ran, do); why != "" {
@@ -437,7 +451,7 @@ func unbelievable(r *trial.Ran, do string) string {
 	if !r.Outcome.Timed() {
 		return ""
 	}
-	if measured := r.Provenance == bench.Measured; measured != (do == doTime) {
+	if measured := r.Provenance == bench.Measured; measured != onGPU(do) {
 		return fmt.Sprintf("a time that is %s, of a job to %s", r.Provenance, do)
 	}
 	for _, us := range append(slices.Clone(r.Samples), r.TimeUS, r.Seconds) {
@@ -475,7 +489,7 @@ func (b *Bench) Recorded(point []int) {
 	b.mu.Lock()
 	gone := b.held[k]
 	delete(b.held, k)
-	for _, id := range []string{key(doCompile, point, 0), key(doCheck, point, 1), key(doTime, point, 1)} {
+	for _, id := range []string{key(doCompile, point, 0), key(doCheck, point, 1), key(doTime, point, 1), key(doFinal, point, 1)} {
 		id += "-0"
 		if a := b.ready[id]; a != nil { // of a tuner that was killed just after it recorded
 			delete(b.ready, id)

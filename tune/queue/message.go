@@ -16,6 +16,7 @@ type greeting struct {
 	Worker string `json:"worker"`
 	Tune   string `json:"tune,omitempty"` // that it works for
 	Busy   int    `json:"busy"`           // jobs under way
+	Leaves bool   `json:"leaves,omitempty"`
 }
 
 // welcome is a tuner's answer.
@@ -23,6 +24,7 @@ type welcome struct {
 	Refused string `json:"refused,omitempty"`
 	Tune    string `json:"tune,omitempty"`
 	AckWait int64  `json:"ack_wait,omitempty"` // nanoseconds
+	Pinned  bool   `json:"pinned,omitempty"`   // the worker is the one chosen
 	Work    Work   `json:"work,omitzero"`
 }
 

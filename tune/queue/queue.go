@@ -110,22 +110,27 @@ const (
 	doCompile = "compile"
 	doCheck   = "check" // run on the virtual machine
 	doTime    = "time"  // run on a GPU
+	doFinal   = "final" // run on the one GPU that is chosen for it
 	doResult  = "result"
 )
+
+// onGPU tells whether a job is for a GPU.
+func onGPU(do string) bool { return do == doTime || do == doFinal }
 
 // lane is a consumer of jobs: what it hands out, and how many a worker takes at a time.
 type lane struct {
 	name string
 	does []string
-	one  bool // a device does one at a time
+	gpu  bool // a device does one at a time
+	pin  bool // it is for one worker alone
 }
 
 // lanes are a device's. Runs on the virtual machine are work for a core like compiling;
 // those on a GPU wait for each other, and compiling does not wait for them.
 func lanes(device string) []lane {
-	all := []lane{{"cores", []string{doCompile, doCheck}, false}}
+	all := []lane{{name: "cores", does: []string{doCompile, doCheck}}}
 	if device == "cuda" {
-		all = append(all, lane{"device", []string{doTime}, true})
+		all = append(all, lane{name: "device", does: []string{doTime}, gpu: true}, lane{name: "pinned", does: []string{doFinal}, gpu: true, pin: true})
 	}
 	return all
 }

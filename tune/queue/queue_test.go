@@ -331,3 +331,45 @@ func TestOneTunerOfAKind(t *testing.T) {
 	require.NoError(t, s.Close())
 	require.NoDirExists(t, dir)
 }
+
+// What is compared closely is timed on one worker's GPU, and on another's when that is
+// lost.
+func TestFinalsAreOnOneGPU(t *testing.T) {
+	s, c := place(t)
+	id := identity
+	id.Device, id.Driver = "cuda", "G"
+	o := options(id)
+	o.Times = true
+	b := open(t, c, o)
+	var mu sync.Mutex
+	ran := map[string]int{}
+	var stops []func()
+	for _, name := range []string{"a", "b"} {
+		stop, _ := work(t, s.URL(), name, id, 1, &trier{runs: &atomic.Int64{}, tried: func(do string, _ []int) {
+			mu.Lock()
+			defer mu.Unlock()
+			if do == "run" {
+				ran[name]++
+			}
+		}})
+		defer stop()
+		stops = append(stops, stop)
+	}
+	tuneAll(t, b, 3, bench.Measured)
+	b.Pin()
+	for round := range 2 {
+		mu.Lock()
+		clear(ran)
+		mu.Unlock()
+		for i := range 10 {
+			_, err := b.Run(t.Context(), []int{i % 3}, 1)
+			require.NoError(t, err)
+		}
+		require.Len(t, ran, 1)
+		if round == 0 && ran["a"] > 0 {
+			stops[0]()
+		} else if round == 0 {
+			stops[1]()
+		}
+	}
+}

@@ -17,6 +17,7 @@ const (
 	Idle State = "idle"
 	Busy State = "busy"
 	Lost State = "lost" // nothing is heard of it
+	Left State = "left" // it said that it goes
 )
 
 // Standing is what a tuner knows of a worker.
@@ -38,14 +39,19 @@ type roster struct {
 	want    Identity
 	members map[string]*member
 	met     chan struct{} // closed when the first has come
+	pin     bool          // one is to be chosen
+	pinned  string        // it; "" of none
 }
 
 type member struct {
 	seen          time.Time
 	busy          int
 	compiled, ran int
-	refused       bool
+	refused, left bool
 }
+
+// there tells whether a worker can be counted on.
+func (m *member) there() bool { return !m.refused && !m.left && time.Since(m.seen) <= lostAfter }
 
 func newRoster(want Identity, log *slog.Logger) *roster {
 	return &roster{log: log, want: want, members: map[string]*member{}, met: make(chan struct{})}
@@ -60,8 +66,12 @@ func (r *roster) greet(g *greeting) string {
 	if m == nil {
 		return "there are too many workers"
 	}
-	fresh := m.seen.IsZero() || time.Since(m.seen) > lostAfter
-	m.seen, m.busy = time.Now(), g.Busy
+	fresh := !m.there()
+	m.seen, m.busy, m.left = time.Now(), g.Busy, g.Leaves
+	if g.Leaves {
+		r.log.Info("a worker leaves", "worker", g.Worker)
+		return ""
+	}
 	if why != "" {
 		if !m.refused {
 			r.log.Warn("a worker is refused", "worker", g.Worker, "why", why)
@@ -91,6 +101,38 @@ func (r *roster) member(name string) *member {
 		r.members[name] = m
 	}
 	return m
+}
+
+// choose chooses the worker that runs what is compared closely, and another when it is
+// lost. The lock is held.
+func (r *roster) choose() {
+	if m := r.members[r.pinned]; !r.pin || m != nil && m.there() {
+		return
+	}
+	old := r.pinned
+	for name, m := range r.members {
+		if m.there() && (r.pinned == old || name < r.pinned) {
+			r.pinned = name
+		}
+	}
+	if old != "" && r.pinned != old {
+		r.log.Warn("what was timed on one GPU goes on on another", "worker", r.pinned)
+	}
+}
+
+// pins tells whether one worker alone times.
+func (r *roster) pins() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pin
+}
+
+// isPinned tells whether a worker is the chosen one.
+func (r *roster) isPinned(worker string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.choose()
+	return r.pinned == worker
 }
 
 // count notes a result that was taken.
@@ -125,7 +167,9 @@ func (r *roster) standings() []Standing {
 		}
 		s := Standing{Worker: name, State: Idle, Compiled: m.compiled, Ran: m.ran}
 		switch {
-		case time.Since(m.seen) > lostAfter:
+		case m.left:
+			s.State = Left
+		case !m.there():
 			s.State = Lost
 		case m.busy > 0:
 			s.State = Busy
@@ -142,7 +186,7 @@ func (r *roster) missing(known map[string]State) (there int) {
 		if s.State == Lost && known[s.Worker] != Lost {
 			r.log.Warn("a worker is lost: others get what it had", "worker", s.Worker)
 		}
-		if s.State != Lost {
+		if s.State == Idle || s.State == Busy {
 			there++
 		}
 		known[s.Worker] = s.State
@@ -157,7 +201,7 @@ func Summary(all []Standing) string {
 		counts[s.State]++
 	}
 	text := ""
-	for _, state := range []State{Busy, Idle, Lost} {
+	for _, state := range []State{Busy, Idle, Lost, Left} {
 		if n := counts[state]; n > 0 {
 			text += fmt.Sprintf(", %d %s", n, state)
 		}

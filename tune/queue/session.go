@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -25,6 +26,8 @@ type session struct {
 	cancel  context.CancelFunc
 	slots   sync.WaitGroup
 	gone    sync.Once
+	pinned  atomic.Bool // its GPU is the one that is chosen
+	gpu     sync.Mutex  // of the GPU
 }
 
 // over tells whether a session has ended; there may be none.
@@ -68,10 +71,17 @@ func (s *session) fetch(ctx context.Context) error {
 }
 
 // serve does one job of a lane after the other.
-func (s *session) serve(lane string) {
+func (s *session) serve(l lane) {
 	var c jetstream.Consumer
 	for s.ctx.Err() == nil {
-		m, err := s.next(lane, &c)
+		if l.pin && !s.pinned.Load() {
+			select {
+			case <-time.After(greetEvery / 10):
+			case <-s.ctx.Done():
+			}
+			continue
+		}
+		m, err := s.next(l.name, &c)
 		if err == nil {
 			s.do(m)
 		} else if !isTimeout(err) {
@@ -171,7 +181,9 @@ func (s *session) try(m jetstream.Msg, kind string, j *job) (r result, err error
 		r.Built, r.Code, err = s.triers.Cores.CompileCode(ctx, j.Point)
 	case kind == doCheck:
 		r.Ran, err = s.triers.Cores.RunCode(ctx, j.Point, j.Samples, j.Code)
-	case kind == doTime && t != nil:
+	case onGPU(kind) && t != nil:
+		s.gpu.Lock()
+		defer s.gpu.Unlock()
 		r.Ran, err = t.RunCode(ctx, j.Point, j.Samples, j.Code)
 	default:
 		err = fmt.Errorf("a job to %q: this worker cannot", clip(kind, 50))

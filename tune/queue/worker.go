@@ -67,7 +67,10 @@ func (w *Worker) Run(ctx context.Context, conn *nats.Conn) error {
 	}
 	w.last.Store(time.Now().UnixNano())
 	var current *session
-	defer func() { current.stop() }()
+	defer func() {
+		current.stop()
+		w.leave(current)
+	}()
 	var heard, said time.Time
 	for {
 		if current.over() {
@@ -87,6 +90,9 @@ func (w *Worker) Run(ctx context.Context, conn *nats.Conn) error {
 		case time.Since(said) > time.Minute && current == nil:
 			w.Log.Info("waiting for a tuning", "gpu", w.Identity.GPU, "device", w.Identity.Device)
 			said = time.Now()
+		}
+		if found != nil && current != nil {
+			current.pinned.Store(found.Pinned)
 		}
 		if found != nil && current == nil {
 			if current, err = w.begin(ctx, found); err != nil {
@@ -110,6 +116,23 @@ func (w *Worker) Run(ctx context.Context, conn *nats.Conn) error {
 		case <-ctx.Done():
 			return nil
 		}
+	}
+}
+
+// leave tells the tuner that the worker goes.
+func (w *Worker) leave(s *session) {
+	if s == nil {
+		return
+	}
+	data, err := encode(&greeting{Identity: w.Identity, Worker: w.Name, Tune: s.tune, Leaves: true})
+	if err == nil {
+		err = w.conn.Publish(greetings, data)
+	}
+	if err == nil {
+		err = w.conn.FlushTimeout(answerWait)
+	}
+	if err != nil {
+		w.Log.Debug("a worker leaves without a word", "error", err)
 	}
 }
 
@@ -167,11 +190,11 @@ func (w *Worker) begin(ctx context.Context, found *welcome) (*session, error) {
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	for _, l := range lanes(w.Identity.Device) {
 		n := w.Jobs
-		if l.one {
+		if l.gpu {
 			n = 1
 		}
 		for range n {
-			s.slots.Go(func() { s.serve(l.name) })
+			s.slots.Go(func() { s.serve(l) })
 		}
 	}
 	return s, nil

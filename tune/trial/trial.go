@@ -27,6 +27,12 @@ type Keeper interface {
 	Recorded(point []int)
 }
 
+// Pinner is a Bench with several devices of a kind. From Pin on it runs on one of them
+// alone, since what is compared closely must not differ by the device.
+type Pinner interface {
+	Pin()
+}
+
 // Built is what compiling made.
 type Built struct {
 	Outcome store.Outcome `json:"outcome,omitempty"` // why there is nothing to run; "" if there is
