@@ -21,6 +21,28 @@ type TensorMap struct {
 	Atom           int      // bytes that a swizzle of 128 keeps together: 0 (16), 16, 32 or 64
 	Flip           bool     // with an atom of 32 bytes: halves of 16 bytes are swapped in every second row of 128
 	FillNaN        bool     // elements outside read as NaN instead of 0
+
+	Im2col *Im2col // instead of a box: what cuTensorMapEncodeIm2col takes
+}
+
+// Im2col says which pixels of a tensor of N images of D, H, W and C (innermost) a copy
+// brings: so many, at the places that a filter's base takes in a box of each image.
+type Im2col struct {
+	// Lower and Upper are the box's corners, W first: the least place, and how far the
+	// last one lies from the image's last pixel.
+	Lower    []int32 `json:"lower"`
+	Upper    []int32 `json:"upper"`
+	Channels uint32  `json:"channels"` // of a pixel, 1 to 256
+	Pixels   uint32  `json:"pixels"`   // 1 to 1024
+	Wide     bool    `json:"wide"`     // along W alone: of cuTensorMapEncodeIm2colWide
+}
+
+// Corners is how many numbers a corner has in a tensor of so many dimensions.
+func (m *Im2col) Corners(rank int) int {
+	if m.Wide {
+		return 1
+	}
+	return rank - 2
 }
 
 // tensorMapSize is the bytes of a tensor map.
@@ -40,6 +62,7 @@ type tensorMapFile struct {
 	Flip           bool     `json:"flip"`
 	Fill           string   `json:"fill"` // "zero" or "nan"
 	Interleave     int      `json:"interleave"`
+	Im2col         *Im2col  `json:"im2col"`
 }
 
 // tensorTypes are the types of a tensor map's elements.
@@ -67,7 +90,7 @@ func (f *tensorMapFile) describe() (*TensorMap, error) {
 	if f.Interleave != 0 {
 		return nil, fmt.Errorf("interleave %d: want 0, interleaved layouts are not supported", f.Interleave)
 	}
-	m := &TensorMap{Type: t, Dims: f.Dims, Strides: f.Strides, Box: f.Box, ElementStrides: f.ElementStrides, Swizzle: f.Swizzle, Atom: f.Atom, Flip: f.Flip}
+	m := &TensorMap{Type: t, Dims: f.Dims, Strides: f.Strides, Box: f.Box, ElementStrides: f.ElementStrides, Swizzle: f.Swizzle, Atom: f.Atom, Flip: f.Flip, Im2col: f.Im2col}
 	switch f.Fill {
 	case "", "zero":
 	case "nan":
@@ -76,7 +99,13 @@ func (f *tensorMapFile) describe() (*TensorMap, error) {
 		return nil, fmt.Errorf("fill %q: want zero or nan", f.Fill)
 	}
 	rank := len(f.Dims)
-	if rank < 1 || rank > 5 || len(f.Box) != rank {
+	switch {
+	case f.Im2col != nil && f.Box != nil:
+		return nil, fmt.Errorf("im2col beside box %v: want one of them", f.Box)
+	case f.Im2col != nil && (rank < 3 || rank > 5):
+		return nil, fmt.Errorf("dims %v: want 3 to 5 numbers of an im2col map, innermost first", f.Dims)
+	case f.Im2col != nil:
+	case rank < 1 || rank > 5 || len(f.Box) != rank:
 		return nil, fmt.Errorf("dims %v and box %v: want 1 to 5 numbers, innermost first, as many of both", f.Dims, f.Box)
 	}
 	if f.ElementStrides != nil && len(f.ElementStrides) != rank {

@@ -49,6 +49,7 @@ import "C"
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"time"
 	"unsafe"
@@ -216,6 +217,9 @@ func encodeTensorMap(t *bench.TensorMap) ([]byte, error) {
 	mode, ok := swizzles[s]
 	if !ok {
 		return nil, fmt.Errorf("tensor map with a swizzle of %d bytes in atoms of %d, flipped: %t: want 0, 32, 64 or 128 bytes, and atoms of 32 or 64 in 128 alone", t.Swizzle, t.Atom, t.Flip)
+	}
+	if t.Im2col != nil {
+		return nil, errors.New("an im2col tensor map: want one of boxes, as cuTensorMapEncodeTiled makes")
 	}
 	rank := len(t.Dims)
 	if rank < 1 || rank > 5 || len(t.Box) != rank || len(t.Strides) != rank-1 {

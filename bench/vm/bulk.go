@@ -18,7 +18,9 @@ type bulkOp struct {
 	size   int32  // slot of the bytes, of a plain copy
 	base   int32  // slot of the tensor's address in place of the map's; -1 is none
 	coords []int32
-	rows   int       // row coordinates at the end of coords: tile::gather4, tile::scatter4
+	rows   int // row coordinates at the end of coords: tile::gather4, tile::scatter4
+	im2col im2colMode
+	offs   []int32   // slots of the offsets of an im2col load
 	mask   int32     // slot of the multicast mask; -1 is none
 	bytes  int32     // slot of the mask of bytes of each 16 to write; -1 is none
 	ends   [2]int32  // slots of the bytes at either end that are not read, .ignore_oob; -1 is none
@@ -105,7 +107,7 @@ func (d *decoder) bulkCopy() {
 		case "tile::gather4", "tile::scatter4":
 			op.rows = 4
 		default:
-			d.refuse("the virtual machine has no im2col mode (.%s)", mode)
+			op.im2col = im2colModes[mode]
 		}
 	}
 	first := d.take("global", "shared::cta", "shared::cluster")
@@ -183,6 +185,9 @@ func (d *decoder) bulkOperands(op *bulkOp, within bool, multicast string, policy
 		op.mbar = d.newMem(ptx.SpaceShared)
 		d.memory(in, op.mbar, take())
 	}
+	if op.im2col != tileMode && op.im2col != im2colStore {
+		d.offsets(in, op, take())
+	}
 	switch multicast {
 	case "":
 	case "multicast::cluster::32b":
@@ -239,6 +244,21 @@ func (d *decoder) tensorOperand(in *inst, op *bulkOp, o *ptx.Operand) {
 	op.coords = make([]int32, want)
 	for i := range c {
 		d.source(in, &op.coords[i], &c[i], ptx.S32, exact)
+	}
+}
+
+// offsets binds the offsets of an im2col load.
+func (d *decoder) offsets(in *inst, op *bulkOp, o *ptx.Operand) {
+	list, want := elements(o), op.tensor-2
+	if op.im2col.wide() {
+		want = 2
+	}
+	if len(list) != want {
+		d.refuse("%d im2col offsets: want %d", len(list), want)
+	}
+	op.offs = make([]int32, want)
+	for i := range list {
+		d.source(in, &op.offs[i], &list[i], ptx.U16, exact)
 	}
 }
 
@@ -475,14 +495,28 @@ func (w *warp) tensorRows(c *bulkCopy, addr uint64) bool {
 	at := make([]int32, len(c.op.coords))
 	for i, s := range c.op.coords {
 		at[i] = int32(w.r[s][c.lane])
-		if at[i] < 0 && !c.op.told {
+		if at[i] < 0 && !c.op.told && c.op.im2col == tileMode {
 			return bad("a store at coordinate %d of dimension %d: want 0 or more", at[i], i)
 		}
 	}
-	c.bytes, c.swizzle = t.bytes(), t.swizzle()
-	if c.op.rows == 0 {
-		c.rows = t.rows(at)
-	} else {
+	if (t.Im2col != nil) != (c.op.im2col != tileMode) || t.Im2col != nil && t.Im2col.Wide != c.op.im2col.wide() {
+		return bad("a copy in mode .%s by a tensor map of another mode", c.op.im2col)
+	}
+	c.swizzle = t.swizzle()
+	switch {
+	case t.Im2col != nil:
+		offsets := make([]int32, len(c.op.offs))
+		for i, s := range c.op.offs {
+			offsets[i] = int32(uint16(w.r[s][c.lane]))
+		}
+		if c.rows, err = t.pixels(c.op.im2col, at, offsets); err != nil {
+			return bad("%v", err)
+		}
+		c.bytes = int64(len(c.rows)) * int64(c.rows[0].size)
+	case c.op.rows == 0:
+		c.bytes, c.rows = t.bytes(), t.rows(at)
+	default:
+		c.bytes = t.bytes()
 		if t.Box[1] != 1 {
 			return bad("tensor map with a box of %d rows: gather4 and scatter4 want 1", t.Box[1])
 		}

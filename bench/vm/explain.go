@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -107,6 +108,9 @@ type BoxRow struct {
 // ExplainTensorMap lists what a copy of the box at some coordinates, innermost
 // first, moves.
 func ExplainTensorMap(m *bench.TensorMap, at []int32) ([]BoxRow, error) {
+	if m.Im2col != nil {
+		return nil, errors.New("an im2col map: want one of boxes")
+	}
 	if len(at) != len(m.Box) {
 		return nil, fmt.Errorf("%d coordinates: want %d, one for each dimension of the tensor", len(at), len(m.Box))
 	}

@@ -45,7 +45,7 @@ var mapTypes = []ptx.Type{
 // parameter of 128 bytes.
 func (t *TensorMap) Encode() ([]byte, error) {
 	rank := len(t.Dims)
-	if rank < 1 || rank > 5 || len(t.Box) != rank || len(t.Strides) != rank-1 {
+	if rank < 1 || rank > 5 || t.Im2col == nil && len(t.Box) != rank || len(t.Strides) != rank-1 {
 		return nil, fmt.Errorf("tensor map of %d dimensions, %d box extents, %d strides: want 1 to 5 dimensions, as many extents, one stride fewer", rank, len(t.Box), len(t.Strides))
 	}
 	ones := *t
@@ -91,12 +91,15 @@ func (t *TensorMap) Encode() ([]byte, error) {
 			return nil, fmt.Errorf("tensor map: %d elements in dimension %d: want 1 to 2^32", t.Dims[i], i)
 		}
 		binary.LittleEndian.PutUint32(b[mapDim+4*i:], uint32(t.Dims[i]-1))
-		binary.LittleEndian.PutUint16(b[mapBox+2*i:], uint16(t.Box[i]))
+		if t.Im2col == nil {
+			binary.LittleEndian.PutUint16(b[mapBox+2*i:], uint16(t.Box[i]))
+		}
 		b[mapElementStride+i] = byte(t.ElementStrides[i] - 1)
 		if i > 0 {
 			binary.LittleEndian.PutUint64(b[mapStride+8*(i-1):], t.Strides[i-1])
 		}
 	}
+	t.encodeIm2col(b)
 	if _, err := decodeTensorMap(b); err != nil {
 		return nil, err
 	}
@@ -125,12 +128,15 @@ func decodeTensorMap(b []byte) (*TensorMap, error) {
 	}
 	for i := range rank {
 		t.Dims = append(t.Dims, uint64(binary.LittleEndian.Uint32(b[mapDim+4*i:]))+1)
-		t.Box = append(t.Box, uint32(binary.LittleEndian.Uint16(b[mapBox+2*i:])))
+		if b[mapKind] == 0 {
+			t.Box = append(t.Box, uint32(binary.LittleEndian.Uint16(b[mapBox+2*i:])))
+		}
 		t.ElementStrides = append(t.ElementStrides, uint32(b[mapElementStride+i])+1)
 		if i > 0 {
 			t.Strides = append(t.Strides, binary.LittleEndian.Uint64(b[mapStride+8*(i-1):]))
 		}
 	}
+	t.decodeIm2col(b)
 	return t, t.valid()
 }
 
@@ -145,11 +151,18 @@ func (t *TensorMap) valid() error {
 		if n < 1 || n > 256 {
 			return fmt.Errorf("tensor map: a box of %d elements in dimension %d: want 1 to 256", n, i)
 		}
-		if s := t.ElementStrides[i]; s < 1 || s > 8 {
+	}
+	for i, s := range t.ElementStrides {
+		if s < 1 || s > 8 {
 			return fmt.Errorf("tensor map: element stride %d in dimension %d: want 1 to 8", s, i)
 		}
 	}
-	inner := uint64(t.Box[0]) * size
+	if t.Im2col != nil {
+		if err := t.validIm2col(); err != nil {
+			return err
+		}
+	}
+	inner := t.inner() * size
 	if inner%16 != 0 {
 		return fmt.Errorf("tensor map: inner box of %d bytes: want a multiple of 16", inner)
 	}

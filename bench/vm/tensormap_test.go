@@ -66,6 +66,7 @@ type drawnMap struct {
 	bench.TensorMap
 	tensor []byte
 	at     []int32
+	edit   func(text string) string // of the kernel; nil is none
 }
 
 func drawMap(t *rapid.T, load bool) *drawnMap {
@@ -172,11 +173,27 @@ func (m *drawnMap) place(i int) int {
 
 // run runs a tensor kernel over the map.
 func (m *drawnMap) run(t require.TestingT, store string, box []byte, opt vm.Options) (tensor, out []byte) {
+	tensor, out, faults := m.launch(t, store, box, opt)
+	require.Empty(t, faults)
+	return tensor, out
+}
+
+// faults are those of a load of so many bytes.
+func (m *drawnMap) faults(t require.TestingT, bytes int) []bench.Fault {
+	_, _, faults := m.launch(t, "", make([]byte, bytes), vm.Options{})
+	return faults
+}
+
+func (m *drawnMap) launch(t require.TestingT, store string, box []byte, opt vm.Options) (tensor, out []byte, faults []bench.Fault) {
 	ctx := context.Background()
 	dev, err := vm.New(opt)
 	require.NoError(t, err)
 	defer dev.Close()
-	mod, err := dev.Load(ctx, "tensor.ptx", []byte(tensorKernel(len(m.Box), int64(len(box)), store)))
+	text := tensorKernel(len(m.Dims), int64(len(box)), store)
+	if m.edit != nil {
+		text = m.edit(text)
+	}
+	mod, err := dev.Load(ctx, "tensor.ptx", []byte(text))
 	require.NoError(t, err)
 	g, err := dev.Alloc(int64(len(m.tensor)), 256)
 	require.NoError(t, err)
@@ -193,11 +210,10 @@ func (m *drawnMap) run(t require.TestingT, store string, box []byte, opt vm.Opti
 	}
 	report, err := dev.Launch(ctx, mod, "k", bench.Launch{Grid: [3]uint32{1}, Block: [3]uint32{32}, SharedBytes: int64(len(box)) + 2048, Args: args})
 	require.NoError(t, err)
-	require.Empty(t, report.Faults)
 	tensor, out = make([]byte, len(m.tensor)), make([]byte, len(box))
 	require.NoError(t, dev.Read(g, 0, tensor))
 	require.NoError(t, dev.Read(o, 0, out))
-	return tensor, out
+	return tensor, out, report.Faults
 }
 
 // TestTensorLoads compares boxes that random maps describe with what stands in
