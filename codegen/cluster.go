@@ -76,7 +76,7 @@ func (c *cluster) copies(body *ir.Region, varies map[*ir.Value]bool) {
 	for _, o := range body.Ops {
 		switch o.Code {
 		case ir.OpCopy:
-			if slices.ContainsFunc(o.Args, func(v *ir.Value) bool { return varies[v] }) {
+			if !mapped(o.Operand("ring")) || slices.ContainsFunc(o.Args, func(v *ir.Value) bool { return varies[v] }) {
 				continue
 			}
 			if p, ok := c.divide(o.Operand("ring").Type.Shared); ok {

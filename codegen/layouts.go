@@ -567,7 +567,7 @@ func (c *chooser) atomic(o *ir.Op, s *slot) {
 // copy asks for row numbers and masks as the copy is shared out.
 func (c *chooser) copy(o *ir.Op, s *slot) {
 	ring := o.Operand("ring").Type
-	if ring.Shared != nil {
+	if mapped(o.Operand("ring")) {
 		s.ops = append(s.ops, o)
 		return
 	}

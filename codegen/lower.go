@@ -52,7 +52,11 @@ type lowering struct {
 // lower produces the thread program of a kernel.
 func lower(k *ir.Kernel, m *machine) (*simt.Kernel, []Param, error) {
 	warps := max(k.Hints.Warps, 1)
-	s := simt.NewKernel(k.Name, 32*warps)
+	threads := 32 * warps
+	if slices.ContainsFunc(k.Body.Ops, func(o *ir.Op) bool { return o.Code == ir.OpRoles }) {
+		threads += 32 * copyWarps
+	}
+	s := simt.NewKernel(k.Name, threads)
 	s.MinBlocks, s.MaxRegs = k.Hints.Blocks, k.Hints.MaxRegisters
 	l := &lowering{
 		k: k, f: newFacts(k), m: m, s: s, b: simt.NewBuilder(s), warps: warps, paramAt: map[Param]*simt.Value{},
@@ -161,7 +165,7 @@ func (l *lowering) op(o *ir.Op) {
 	case ir.OpSignal:
 		l.signal(o)
 	case ir.OpRing:
-		if o.Result().Type.Shared != nil {
+		if l.plan.signalledOf(o.Results) != nil {
 			l.tensorStart()
 		}
 		l.meet() // others may still be reading what lay there before
@@ -221,7 +225,7 @@ func (l *lowering) loop(o *ir.Op) {
 	}
 	count, depth := counted(o)
 	phased := count != nil && slices.ContainsFunc(body.Ops, func(in *ir.Op) bool {
-		return (in.Code == ir.OpWait || in.Code == ir.OpAcquire) && tensorRing(in.Args) != nil
+		return (in.Code == ir.OpWait || in.Code == ir.OpAcquire) && l.plan.signalledOf(in.Args) != nil
 	})
 	if count != nil {
 		from := o.Args[3+slices.Index(body.Params, count)-1]

@@ -12,11 +12,10 @@ import (
 const mainBarrier = 1
 
 // roles gives the first warps to the main role and more to the copies, of which one
-// works: registers are given to warps by fours. The last of these transpose, if there is
-// something to.
+// works, or all where no tensor maps copy: registers are given to warps by fours. The last
+// of these transpose, if there is something to.
 func (l *lowering) roles(o *ir.Op) {
 	b := l.b
-	l.s.Threads = 32 * (l.warps + copyWarps)
 	fewer, more := l.registersOfRoles(o)
 	run := func(role int) {
 		l.role = &role
@@ -27,6 +26,13 @@ func (l *lowering) roles(o *ir.Op) {
 			l.landAll()
 		}
 		l.role = nil
+	}
+	anew := func(role int) { // with layouts over its own threads
+		warps := l.warps
+		l.warps = o.Roles[role].Warps
+		l.tidIn = b.And(l.tid(), b.Const32(32*l.warps-1))
+		run(role)
+		l.warps, l.tidIn = warps, nil
 	}
 	warp := b.ShrU(l.tid(), b.Const32(layout.LaneBits))
 	main := func() []*simt.Value {
@@ -40,16 +46,14 @@ func (l *lowering) roles(o *ir.Op) {
 		if fewer > 0 {
 			b.MaxRegisters(fewer, false)
 		}
-		b.If(b.Cmp(simt.EQ, warp, b.Const32(l.warps)), func() []*simt.Value { run(copyRole); return nil }, nil)
+		first := l.warps + o.Roles[copyRole].Warps
+		if copiesByThreads(o) {
+			b.If(b.Cmp(simt.LT, warp, b.Const32(first)), func() []*simt.Value { anew(copyRole); return nil }, nil)
+		} else {
+			b.If(b.Cmp(simt.EQ, warp, b.Const32(l.warps)), func() []*simt.Value { run(copyRole); return nil }, nil)
+		}
 		if len(o.Roles) > transposeRole {
-			warps, first := l.warps, l.warps+o.Roles[copyRole].Warps
-			b.If(b.Cmp(simt.GE, warp, b.Const32(first)), func() []*simt.Value {
-				l.warps = o.Roles[transposeRole].Warps
-				l.tidIn = b.And(l.tid(), b.Const32(32*l.warps-1))
-				run(transposeRole)
-				l.warps, l.tidIn = warps, nil
-				return nil
-			}, nil)
+			b.If(b.Cmp(simt.GE, warp, b.Const32(first)), func() []*simt.Value { anew(transposeRole); return nil }, nil)
 		}
 		return nil
 	}
@@ -70,9 +74,9 @@ const (
 	// then have: what public kernels for sm_90a settle on.
 	fewRegisters  = 24
 	mostRegisters = 240
-	// transposeRegisters are those of all that do not multiply, where some transpose: what
-	// ptxas needs for four parts on their way and their addresses.
-	transposeRegisters = 56
+	// workRegisters are those of all that do not multiply, where some transpose or copy
+	// themselves: what ptxas needs for four parts on their way and their addresses.
+	workRegisters = 56
 	// walkRegisters are those of a role that copies for one tile after another, whose
 	// places it computes.
 	walkRegisters = 40
@@ -95,8 +99,8 @@ func (l *lowering) registersOfRoles(o *ir.Op) (fewer, more int) {
 		fewer = walkRegisters
 	}
 	start := registersPerSM / l.s.Threads / 8 * 8
-	if len(o.Roles) > transposeRole {
-		fewer = transposeRegisters
+	if len(o.Roles) > transposeRole || copiesByThreads(o) {
+		fewer = workRegisters
 	}
 	left := start*l.s.Threads - fewer*32*copyWarps
 	more = min(mostRegisters, left/(32*l.warps)/8*8)
@@ -105,6 +109,11 @@ func (l *lowering) registersOfRoles(o *ir.Op) (fewer, more int) {
 	}
 	l.s.MinBlocks = 1 // so that they start with their share
 	return fewer, more
+}
+
+// copiesByThreads tells whether the role that copies does so itself, without tensor maps.
+func copiesByThreads(roles *ir.Op) bool {
+	return !slices.ContainsFunc(ringsOf(roles.Regions[copyRole], ir.OpAcquire), mapped)
 }
 
 // ringsOf are the rings that operations of a kind name in a region.
@@ -131,7 +140,7 @@ func (l *lowering) acquire(o *ir.Op) {
 		l.meet()
 		return
 	}
-	r, k := tensorRing(o.Args), o.Operand("slot")
+	r, k := l.plan.signalledOf(o.Args), o.Operand("slot")
 	free := l.b.Xor(l.phase(k, r.Type.Depth), l.b.Const32(1))
 	l.b.MbarWait(l.freed(r, k), free)
 }
@@ -139,7 +148,7 @@ func (l *lowering) acquire(o *ir.Op) {
 // release gives a buffer back: each warp of the main role says so for itself.
 func (l *lowering) release(o *ir.Op) {
 	l.landIf(func(p underWay) bool { return slices.ContainsFunc(o.Operands("rings"), p.reads) })
-	r := tensorRing(o.Args)
+	r := l.plan.signalledOf(o.Args)
 	if r == nil || l.plan.handed[r].free == 0 {
 		l.pending.shared = true
 		return

@@ -118,7 +118,7 @@ func (t threadPlace) at(p layout.Place) (*simt.Value, int) {
 // registers.
 func (l *lowering) copy(o *ir.Op) {
 	ringValue := o.Operand("ring")
-	if ringValue.Type.Shared != nil {
+	if mapped(ringValue) {
 		l.copies = append(l.copies, o)
 		return
 	}
@@ -216,31 +216,38 @@ func wavesOf(s *layout.Shared, lay *layout.Layout, bytes int) int {
 }
 
 func (l *lowering) commit(o *ir.Op) {
-	switch {
+	switch r := l.plan.signalledOf(o.Args); {
 	case l.inRole(transposeRole):
 		l.handOver(o)
 		return
-	case tensorRing(o.Args) != nil:
+	case r != nil && mapped(r):
 		l.tensorCommit(o)
+	case r != nil:
+		l.b.MbarCopied(l.mbarrier(r, o.Operand("slot")))
+		return
 	}
 	if l.m.sm >= 80 && l.plan.copiesByThreads {
 		l.b.CpAsyncCommit()
 	}
 }
 
-// await waits for the thread's own copies and then for everybody's, or for the bytes of
-// tensor maps.
+// await waits for the thread's own copies and then for everybody's, or for what tensor maps or
+// another role fill.
 func (l *lowering) await(o *ir.Op) {
-	if r := tensorRing(o.Args); r != nil {
+	r, rings := l.plan.signalledOf(o.Args), o.Operands("rings")
+	if r != nil {
 		l.tensorWait(r, o.Operand("slot"))
 	}
-	if !byThreads(o.Operands("rings")) {
-		return
-	}
-	if l.m.sm >= 80 {
+	own := l.copiedHere(rings)
+	if own && l.m.sm >= 80 {
 		l.b.CpAsyncWait(o.Pending)
 	}
-	l.barrier()
+	if slices.ContainsFunc(rings, func(r *ir.Value) bool { return r.Def.Threads }) {
+		l.b.ProxyFence() // before wgmma reads what threads copied
+	}
+	if own {
+		l.barrier()
+	}
 }
 
 // read notes a read; what needs all of it at once loads it then.

@@ -24,7 +24,7 @@ func (l *lowering) tensorStart() {
 		return
 	}
 	b := l.b
-	rings := l.plan.tensorRings
+	rings := l.plan.signalled
 	if l.mbarsMade {
 		rings = nil
 	}
@@ -73,7 +73,7 @@ func (l *lowering) mbarrier(ring, k *ir.Value) *simt.Value {
 // tensorCommit starts the copies that a commit closes: one thread says how many bytes
 // will come, and asks for them.
 func (l *lowering) tensorCommit(o *ir.Op) {
-	ring := tensorRing(o.Args)
+	ring := l.plan.signalledOf(o.Args)
 	slot := o.Operand("slot")
 	b := l.b
 	bytes := 0

@@ -20,7 +20,7 @@ const storeRows = 16
 // kernel touches, since the copy ends later than the threads go on.
 func (c *chooser) tensorStored(o *ir.Op, l *layout.Layout) bool {
 	t := o.Operand("value").Type
-	if !c.m.wgmma || t.Rank() != 2 || c.warps%4 != 0 || t.Shape[0]%simt.WgmmaM != 0 || t.Elem != o.View().Type.Elem || storeSlices(t) == nil {
+	if !c.m.wgmma || c.k.Hints.Copy != 0 || t.Rank() != 2 || c.warps%4 != 0 || t.Shape[0]%simt.WgmmaM != 0 || t.Elem != o.View().Type.Elem || storeSlices(t) == nil {
 		return false
 	}
 	if acc, err := layout.WGMMAAccumulator(t.Shape, c.warps/4); err != nil || !acc.Equal(l) {

@@ -64,6 +64,6 @@ func (l *lowering) handOver(o *ir.Op) {
 	b := l.b
 	b.ProxyFence()
 	b.WarpSync()
-	at := l.mbarrier(tensorRing(o.Args), o.Operand("slot"))
+	at := l.mbarrier(l.plan.signalledOf(o.Args), o.Operand("slot"))
 	l.under(b.Cmp(simt.EQ, b.And(l.tid(), b.Const32(31)), b.Const32(0)), func() { b.MbarArrive(at) })
 }

@@ -181,7 +181,7 @@ func (l *lowering) leaves(r *ir.Region, busy bool) bool {
 	for _, o := range r.Ops {
 		switch o.Code {
 		case ir.OpWait:
-			busy = busy && !byThreads(o.Operands("rings"))
+			busy = busy && !l.copiedHere(o.Operands("rings"))
 		case ir.OpBarrier, ir.OpAwait, ir.OpSignal, ir.OpAcquire, ir.OpRing:
 			busy = false
 		case ir.OpRelease, ir.OpWrite, ir.OpRead:
@@ -219,9 +219,10 @@ func (l *lowering) asynchronous(o *ir.Op) bool {
 	return bytes >= 4
 }
 
-// byThreads tells whether threads copy to one of the rings: a wait for them is a barrier.
-func byThreads(rings []*ir.Value) bool {
-	return slices.ContainsFunc(rings, func(r *ir.Value) bool { return r.Type.Shared == nil })
+// copiedHere tells whether the threads themselves copy to one of the rings, no tensor map and
+// no other role: a wait for them is a barrier.
+func (l *lowering) copiedHere(rings []*ir.Value) bool {
+	return slices.ContainsFunc(rings, func(r *ir.Value) bool { return l.plan.buffers[mbarOf{r}] == nil })
 }
 
 // barrier makes all warps meet.

@@ -32,6 +32,9 @@ func persistentOf(k *ir.Kernel) (bool, error) {
 	if len(k.Body.Ops[n-1].Roles) > 2 {
 		return false, errors.New("a role transposes")
 	}
+	if copiesByThreads(k.Body.Ops[n-1]) {
+		return false, errors.New("threads copy")
+	}
 	for role, r := range k.Body.Ops[n-1].Regions {
 		if err := oneLoop(r, role); err != nil {
 			return false, err

@@ -17,11 +17,21 @@ type sharedPlan struct {
 	size    int
 	align   int
 
-	tensorRings     []*ir.Value // those that tensor maps fill
+	signalled       []*ir.Value // those with mbarriers: tensor maps fill them, or one role for another
 	copiesByThreads bool        // there are others
 
 	handed map[*ir.Value]handing // rings that one role fills for another
 	stores []*buffer             // of a persistent kernel's stores by tensor maps
+}
+
+// signalledOf is the first of the rings that has mbarriers; nil if none has.
+func (p *sharedPlan) signalledOf(rings []*ir.Value) *ir.Value {
+	for _, r := range rings {
+		if p.buffers[mbarOf{r}] != nil {
+			return r
+		}
+	}
+	return nil
 }
 
 // handing is how many arrivals tell that a buffer is full, and that it is free again.
@@ -43,7 +53,7 @@ func (b *buffer) bytes() int { return b.size * b.depth }
 // bytes that a block may have and not 0, the rings and what is being stored live on from
 // tile to tile; stores get what is left.
 func planShared(k *ir.Kernel, f *facts, warps, most int) (*sharedPlan, error) {
-	p := &planner{f: f, warps: warps, users: usersOf(k.Body), plan: &sharedPlan{buffers: map[any]*buffer{}, align: 16, handed: map[*ir.Value]handing{}}, rings: map[*ir.Value]*ringUse{}, reads: map[*ir.Value]*ringUse{}}
+	p := &planner{f: f, warps: warps, users: usersOf(k.Body), plan: &sharedPlan{buffers: map[any]*buffer{}, align: 16, handed: handedOver(k)}, rings: map[*ir.Value]*ringUse{}, reads: map[*ir.Value]*ringUse{}}
 	if err := p.walk(k.Body); err != nil {
 		return nil, err
 	}
@@ -136,10 +146,8 @@ func (p *planner) walk(r *ir.Region) error {
 				return err
 			}
 		}
-		if o.Code == ir.OpRoles {
-			// What one role fills the other has read when its own operations are over.
-			p.handed(o)
-		} else if len(o.Regions) > 0 {
+		// What one role fills the other has read when its own operations are over.
+		if o.Code != ir.OpRoles && len(o.Regions) > 0 {
 			p.n++
 			for _, in := range o.Regions {
 				p.extend(in, p.n)
@@ -149,23 +157,33 @@ func (p *planner) walk(r *ir.Region) error {
 	return nil
 }
 
-// handed counts who fills and frees what roles hand over: the thread that asks for copies,
-// or all warps of a role.
-func (p *planner) handed(o *ir.Op) {
-	for i, in := range o.Regions {
-		for _, r := range ringsOf(in, ir.OpAcquire) {
-			h := handing{full: 1}
-			if i != copyRole {
-				h.full = o.Roles[i].Warps
-			}
-			for j, other := range o.Regions {
-				if slices.Contains(ringsOf(other, ir.OpRelease), r) {
-					h.free = o.Roles[j].Warps
+// handedOver counts who fills and frees what roles of a kernel hand over: the thread that asks
+// a tensor map for copies, all threads that copy themselves, or all warps of another role.
+func handedOver(k *ir.Kernel) map[*ir.Value]handing {
+	found := map[*ir.Value]handing{}
+	for _, o := range k.Body.Ops {
+		if o.Code != ir.OpRoles {
+			continue
+		}
+		for i, in := range o.Regions {
+			for _, r := range ringsOf(in, ir.OpAcquire) {
+				h := handing{full: o.Roles[i].Warps}
+				switch {
+				case i == copyRole && mapped(r):
+					h.full = 1
+				case i == copyRole:
+					h.full *= 32
 				}
+				for j, other := range o.Regions {
+					if slices.Contains(ringsOf(other, ir.OpRelease), r) {
+						h.free = o.Roles[j].Warps
+					}
+				}
+				found[r] = h
 			}
-			p.plan.handed[r] = h
 		}
 	}
+	return found
 }
 
 // exchange plans where the blocks of a cluster put their parts of a reduction: others
@@ -215,11 +233,11 @@ func (p *planner) ring(o *ir.Op) {
 	b := &buffer{depth: ringDepth(v), first: p.n, last: p.n}
 	u := &ringUse{value: v, buf: b}
 	p.rings[v] = u
-	if v.Type.Shared != nil {
+	if p.plan.handed[v].full > 0 || mapped(v) {
 		m := &buffer{size: mbarBytes, depth: 2 * v.Type.Depth, align: mbarBytes, last: math.MaxInt}
 		p.list = append(p.list, m)
 		p.plan.buffers[mbarOf{v}] = m
-		p.plan.tensorRings = append(p.plan.tensorRings, v)
+		p.plan.signalled = append(p.plan.signalled, v)
 	} else {
 		p.plan.copiesByThreads = true
 	}

@@ -23,7 +23,8 @@ import (
 // What the kernel itself writes stays where it is: a copy would be done at another time.
 //
 // Where the machine has tensor maps and wgmma, what tensor maps can copy for products of
-// warpgroups goes that way: the type of its ring says how it lies.
+// warpgroups goes that way, or by threads what they can't or shall not: the type of its ring
+// says how it lies.
 func stage(k *ir.Kernel, m *machine) {
 	forget(k.Body)
 	s := &stager{k: k, users: usersOf(k.Body), written: map[*ir.Value]bool{}}
@@ -62,6 +63,7 @@ type stager struct {
 	written map[*ir.Value]bool // parameters that the kernel stores to
 	tensor  map[*ir.Op]*layout.Shared
 	across  map[*ir.Op]bool // loads of tensor that a role transposes
+	threads map[*ir.Op]bool // loads of tensor that threads copy, not tensor maps
 
 	at         *ir.Region // being staged
 	producer   *ir.Op     // the loop of a role that copies; nil: there is none
@@ -277,7 +279,9 @@ func (s *stager) newRing(e *editor, st *staged, depth int) *ir.Value {
 	t := st.load.Result().Type
 	of := ir.RingOf(depth, t.Elem, t.Shape...)
 	of.Shared = s.tensor[st.load]
-	ring := e.one(&ir.Op{Code: ir.OpRing, Pos: st.load.Pos}, of)
+	o := &ir.Op{Code: ir.OpRing, Pos: st.load.Pos}
+	o.Threads = s.threads[st.load]
+	ring := e.one(o, of)
 	ring.Name = st.load.Result().Name
 	return ring
 }

@@ -55,7 +55,8 @@ func (m *machine) wgmmaTile(o *ir.Op, warps int) (t wgmmaTile, ok bool) {
 
 // tensorLoads finds the loads that a tensor map copies to shared memory, where wgmma
 // reads them: for each how its buffers lie. All dots of such a load are products of
-// warpgroups, and all of such a product's right operands are such loads.
+// warpgroups, and all of such a product's right operands are such loads. Where tensor maps
+// can't copy all that a loop loads, or shall not, threads copy it.
 func tensorLoads(s *stager, m *machine) map[*ir.Op]*layout.Shared {
 	found := map[*ir.Op]*layout.Shared{}
 	if !m.wgmma {
@@ -63,17 +64,34 @@ func tensorLoads(s *stager, m *machine) map[*ir.Op]*layout.Shared {
 	}
 	f := newFacts(s.k)
 	refused := map[*ir.Op]error{}
+	s.threads = map[*ir.Op]bool{}
 	add := func(r *ir.Region, within map[*ir.Op]bool) {
-		for _, st := range s.find(r) {
-			if within != nil && !within[st.load] {
-				continue
-			}
+		loads := s.find(r)
+		if within != nil {
+			loads = slices.DeleteFunc(loads, func(st *staged) bool { return !within[st.load] })
+		}
+		byMap := s.k.Hints.Copy == 0
+		for _, st := range loads {
 			l, err := f.tensorCopied(st.load)
-			if err != nil {
+			if found[st.load] = l; err != nil {
 				refused[st.load] = err
-				continue
+				byMap = false
 			}
-			found[st.load] = l
+		}
+		if byMap {
+			return
+		}
+		for _, st := range loads {
+			l, err := f.threadCopied(st.load, m)
+			switch {
+			case err == nil:
+				found[st.load], s.threads[st.load] = l, true
+			case refused[st.load] == nil:
+				refused[st.load] = err
+				fallthrough
+			default:
+				delete(found, st.load)
+			}
 		}
 	}
 	add(s.k.Body, nil)
@@ -97,12 +115,19 @@ func tensorLoads(s *stager, m *machine) map[*ir.Op]*layout.Shared {
 			continue
 		}
 		for i, v := range o.Args[:2] {
-			err := refused[loadOf(v)]
-			if load := loadOf(v); i == 1 && load != nil && err == nil && found[load] == nil && !t.form.Info().Trans {
+			load := loadOf(v)
+			err := refused[load]
+			if found[load] != nil {
+				if err != nil {
+					m.note("cp.async copies %s, which no tensor map copies: %v", load.View().Name, err)
+				}
+				continue
+			}
+			if i == 1 && load != nil && err == nil && found[load] == nil && !t.form.Info().Trans {
 				err = fmt.Errorf("lies along N: wgmma of %s wants it along K", v.Type.Elem)
 			}
 			if err != nil {
-				m.note("mma.sync multiplies %s, which no tensor map copies: %v", loadOf(v).View().Name, err)
+				m.note("mma.sync multiplies %s, which no tensor map copies: %v", load.View().Name, err)
 			}
 		}
 	}
@@ -240,6 +265,11 @@ func (f *facts) tensorCopied(o *ir.Op) (*layout.Shared, error) {
 	if i := slices.IndexFunc(a.shape, func(n int) bool { return n > mostBox }); i >= 0 {
 		return nil, fmt.Errorf("a tile of %d elements along an axis: want at most %d", a.shape[i], mostBox)
 	}
+	return f.atoms(o, a)
+}
+
+// atoms is how a tile lies in swizzled atoms as wide as its rows allow.
+func (f *facts) atoms(o *ir.Op, a access) (*layout.Shared, error) {
 	order := orderOf(f, a)
 	for _, swizzle := range []int{128, 64, 32} {
 		if s, err := layout.Swizzled(a.shape, order, bytesOf(o.View().Type.Elem), swizzle); err == nil {
@@ -249,12 +279,28 @@ func (f *facts) tensorCopied(o *ir.Op) (*layout.Shared, error) {
 	return nil, fmt.Errorf("a tile %v: want rows of a multiple of 32 bytes, in eights", a.shape)
 }
 
+// threadCopied is how the buffers lie to which threads copy what a load loads, without
+// registers. The error says why they can't.
+func (f *facts) threadCopied(o *ir.Op, m *machine) (*layout.Shared, error) {
+	a := accessOf(o, o.Result().Type.Shape)
+	if n := f.vector(a, 16) * bytesOf(o.View().Type.Elem); n < leastAsync {
+		return nil, fmt.Errorf("%d bytes at once: cp.async wants %d", n, leastAsync)
+	}
+	return f.atoms(o, a)
+}
+
+// leastAsync is how many bytes a thread copies at least without registers (PTX ISA, cp.async).
+const leastAsync = 4
+
+// mapped tells whether tensor maps fill a ring, or a role that transposes what they filled.
+func mapped(ring *ir.Value) bool {
+	return ring.Type.Kind == ir.Ring && ring.Type.Shared != nil && !ring.Def.Threads
+}
+
 // tensorRing is the first of the rings that tensor maps fill; nil if none is.
 func tensorRing(rings []*ir.Value) *ir.Value {
-	for _, r := range rings {
-		if r.Type.Kind == ir.Ring && r.Type.Shared != nil {
-			return r
-		}
+	if i := slices.IndexFunc(rings, mapped); i >= 0 {
+		return rings[i]
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -52,6 +53,11 @@ var warpgroupSamples = []struct {
 	{"flashattn", map[string]string{"batch": "2", "heads": "4", "kv-heads": "2", "seq": "150", "seq-kv": "200", "head-dim": "64", "causal": "true", "dtype": "e4m3"}, []string{"BM=128", "BN=64", "warps=8", "stages=2"}},
 	{"flashattn", map[string]string{"batch": "1", "heads": "2", "kv-heads": "1", "seq": "129", "seq-kv": "300", "head-dim": "128", "causal": "true", "dtype": "e4m3", "out": "f16"}, []string{"BM=128", "BN=128", "warps=8", "stages=2", "overlap=2"}},
 	{"flashattn", map[string]string{"batch": "1", "heads": "1", "kv-heads": "1", "seq": "70", "seq-kv": "333", "head-dim": "256", "causal": "false", "dtype": "e5m2"}, []string{"BM=64", "BN=64", "warps=4", "stages=3", "overlap=1"}},
+	{"gemm", map[string]string{"m": "130", "n": "132", "k": "100", "dtype": "bf16"}, []string{"BM=128", "BN=64", "BK=32", "warps=8", "stages=3"}},
+	{"gemm", map[string]string{"m": "130", "n": "136", "k": "208", "dtype": "e4m3", "layout": "nt"}, []string{"BM=64", "BN=64", "BK=64", "warps=4", "stages=2", "copy=1"}},
+	{"gemm", map[string]string{"m": "72", "n": "184", "k": "264", "dtype": "f16", "layout": "tt"}, []string{"BM=64", "BN=176", "BK=64", "warps=4", "stages=1", "copy=1"}},
+	{"flashattn", map[string]string{"batch": "1", "heads": "2", "kv-heads": "1", "seq": "130", "seq-kv": "200", "head-dim": "64", "causal": "true"}, []string{"BM=128", "BN=64", "warps=8", "stages=2", "overlap=2", "copy=1"}},
+	{"flashattn", map[string]string{"batch": "1", "heads": "1", "kv-heads": "1", "seq": "70", "seq-kv": "100", "head-dim": "128", "causal": "false", "dtype": "e4m3"}, []string{"BM=64", "BN=64", "warps=4", "stages=3", "overlap=1", "copy=1"}},
 	{"flashattn", map[string]string{"batch": "1", "heads": "1", "kv-heads": "1", "seq": "66", "seq-kv": "230", "head-dim": "96", "head-dim-v": "160", "causal": "true", "dtype": "e4m3", "out": "f32"}, []string{"BM=64", "BN=96", "warps=4", "stages=2"}},
 }
 
@@ -101,7 +107,12 @@ func TestWarpgroups(t *testing.T) {
 			require.NoError(t, err)
 			require.Contains(t, direct, "wgmma.mma_async", s.String())
 			require.NotContains(t, direct, "mma.sync", s.String())
-			require.Contains(t, direct, ".bulk_group", s.String())
+			if byThreads := slices.Contains(warpgroupSamples[i].settings, "copy=1"); byThreads {
+				require.NotContains(t, direct, ".bulk", s.String())
+				require.Contains(t, direct, "cp.async.cg", s.String())
+			} else if len(c.Kernels[0].Notes) == 0 {
+				require.Contains(t, direct, ".bulk_group", s.String())
+			}
 			s.fourWays(t, cc, c, uint64(i))
 		})
 	}
@@ -170,7 +181,7 @@ func TestRandomClusters(t *testing.T) {
 }
 
 // TestRandomSmallAttention does the same with attention of 8-bit floats, whose values a role
-// transposes where warpgroups multiply.
+// transposes where warpgroups multiply, and which threads copy now and then.
 func TestRandomSmallAttention(t *testing.T) {
 	cc := nvrtctest.Compiler(t)
 	for seed := range samples(2) {
@@ -186,7 +197,7 @@ func TestRandomSmallAttention(t *testing.T) {
 			warps := pick("4", "8")
 			settings := []string{
 				"BM=" + map[string]string{"4": "64", "8": "128"}[warps], "warps=" + warps, "BN=" + pick("32", "64", "96"), "stages=" + pick("2", "3"),
-				"overlap=" + pick("0", "1"), "portable=0",
+				"overlap=" + pick("0", "1"), "portable=0", "copy=" + pick("0", "0", "1"),
 			}
 			s := hopperSample(t, "flashattn", flags, settings, seed)
 			c, err := codegen.Compile(s.prog, s.gpu, codegen.Options{Verify: true})
@@ -350,6 +361,10 @@ func TestNotesOnGeneralCopies(t *testing.T) {
 	}{
 		{"4096", "bf16", false, "sm_90a", nil},
 		{"4099", "bf16", false, "sm_90", []string{"mma.sync multiplies b, which no tensor map copies: a pointer to a multiple of 2 bytes: want one of 16"}},
+		{"4100", "bf16", false, "sm_90a", []string{
+			"cp.async copies b, which no tensor map copies: a pointer to a multiple of 8 bytes: want one of 16",
+			"clusters of 2 blocks are left out: blocks that differ in i copy nothing that is the same, or nothing that 2 blocks can divide",
+		}},
 		{"4096", "bf16", true, "sm_90", nil},
 		{"4096", "e4m3", false, "sm_90", []string{"mma.sync multiplies b, which no tensor map copies: lies along N: wgmma of e4m3 wants it along K"}},
 	} {

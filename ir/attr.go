@@ -25,7 +25,8 @@ type Attrs struct {
 	Specialise bool // for: producer and consumer warps asked for
 	Pingpong   bool // for: two warpgroups take turns at multiplying
 
-	Bulk bool // store: by a tensor map, through shared memory
+	Bulk    bool // store: by a tensor map, through shared memory
+	Threads bool // ring: threads fill it, though its buffers lie as tensor maps fill them
 
 	// Blocks of a cluster that have a part each, 0: the block is alone. for: of the
 	// iterations, one after the other; ring: of the buffers, which each counts from 0;
@@ -146,6 +147,7 @@ const (
 	attrUnroll
 	attrSpecialise
 	attrBulk
+	attrThreads
 	attrPingpong
 	attrBlocks
 	attrPending
@@ -184,6 +186,7 @@ var attrTable = [numAttrs]struct {
 	attrUnroll:     {name: "unroll", field: func(a *Attrs) any { return &a.Unroll }},
 	attrSpecialise: {name: "specialise", field: func(a *Attrs) any { return &a.Specialise }},
 	attrBulk:       {name: "bulk", field: func(a *Attrs) any { return &a.Bulk }},
+	attrThreads:    {name: "threads", field: func(a *Attrs) any { return &a.Threads }},
 	attrPingpong:   {name: "pingpong", field: func(a *Attrs) any { return &a.Pingpong }},
 	attrBlocks:     {name: "blocks", field: func(a *Attrs) any { return &a.Blocks }},
 	attrPending:    {name: "pending", field: func(a *Attrs) any { return &a.Pending }},

@@ -125,7 +125,7 @@ func init() {
 			Effect: Control, Results: -1, Regions: 2, rule: ruleIf},
 		OpYield: {Name: "yield", Doc: "ends a region with its values", Slots: []Slot{{Name: "values", Kind: SlotAny}}, Effect: Control, rule: ruleYield},
 
-		OpRing: {Name: "ring", Doc: "a ring of shared buffers, undefined at first; index k means buffer k mod depth", Attrs: []attrID{attrBlocks}, Results: 1, Typed: true, rule: ruleRing},
+		OpRing: {Name: "ring", Doc: "a ring of shared buffers, undefined at first; index k means buffer k mod depth", Attrs: []attrID{attrBlocks, attrThreads}, Results: 1, Typed: true, rule: ruleRing},
 		OpAcquire: {Name: "acquire", Doc: "waits until the buffers are free for index slot", Slots: slotsRings,
 			Effect: Synchronises | WritesShared, rule: ruleRings},
 		OpCopy: {Name: "copy", Doc: "starts an asynchronous copy into a buffer; with pred false none",

@@ -67,11 +67,12 @@ type Hints struct {
 	Cluster      int // blocks per cluster: neighbours along axis 0, or parts of a tile whose loops they divide
 	Persistent   int // 1: one wave of blocks walks the tile space
 	Portable     int // 1: nothing that only the GPU's own architecture has
+	Copy         int // 1: threads copy to shared memory, no tensor maps
 	Overlap      int // 1: products of a loop's next iteration start before its own are over; 2: and two warpgroups take turns
 }
 
 // HintNames lists the names of hints in the order they print.
-var HintNames = []string{"warps", "stages", "maxregs", "blocks", "swizzle", "cluster", "persistent", "portable", "overlap"}
+var HintNames = []string{"warps", "stages", "maxregs", "blocks", "swizzle", "cluster", "persistent", "portable", "copy", "overlap"}
 
 // Hint returns the field called name, nil if there is none.
 func (h *Hints) Hint(name string) *int {
@@ -92,6 +93,8 @@ func (h *Hints) Hint(name string) *int {
 		return &h.Persistent
 	case "portable":
 		return &h.Portable
+	case "copy":
+		return &h.Copy
 	case "overlap":
 		return &h.Overlap
 	}

@@ -158,6 +158,9 @@ func (p *printer) barrierObject(in *simt.Instr) assembled {
 	case simt.OpMbarArrive:
 		at("at", in.Args[0], int(in.Offset))
 		a.code = op + " _, [%0];"
+	case simt.OpMbarCopied:
+		at("at", in.Args[0], int(in.Offset))
+		a.code = op + " [%0];"
 	case simt.OpMbarArriveAt, simt.OpStAt:
 		at("at", in.Args[0], 0)
 		a.asm.in("block", simt.I32)

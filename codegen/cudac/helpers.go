@@ -83,7 +83,7 @@ func shortName(in *simt.Instr, opcode string) string {
 		}
 	case simt.OpPack, simt.OpUnpack:
 		kept = []string{in.Op.String(), in.Type.String()}
-	case simt.OpMbarInit, simt.OpMbarArrive, simt.OpMbarExpect, simt.OpMbarWait, simt.OpMbarArriveAt:
+	case simt.OpMbarInit, simt.OpMbarArrive, simt.OpMbarExpect, simt.OpMbarWait, simt.OpMbarArriveAt, simt.OpMbarCopied:
 		kept = []string{strings.Replace(in.Op.String(), "mbar", "mbarrier", 1)}
 	case simt.OpTensorStore:
 		kept = []string{"tensor_store", kept[4]}
@@ -227,7 +227,7 @@ func (p *printer) assembly(in *simt.Instr) assembled {
 		return p.store(in)
 	case simt.OpCpAsync:
 		return p.copyAsync(in)
-	case simt.OpMbarInit, simt.OpMbarArrive, simt.OpMbarExpect, simt.OpMbarWait, simt.OpMbarArriveAt, simt.OpStAt, simt.OpTensorLoad, simt.OpTensorStore:
+	case simt.OpMbarInit, simt.OpMbarArrive, simt.OpMbarExpect, simt.OpMbarWait, simt.OpMbarArriveAt, simt.OpMbarCopied, simt.OpStAt, simt.OpTensorLoad, simt.OpTensorStore:
 		return p.barrierObject(in)
 	}
 	return p.plain(in)

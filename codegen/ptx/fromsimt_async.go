@@ -51,6 +51,8 @@ func (e *emitter) mbarrier(in *simt.Instr) {
 	case simt.OpMbarArriveAt:
 		there := e.there(in)
 		e.guard(e.op(c, Operand{Kind: OpSink}, there), in)
+	case simt.OpMbarCopied:
+		e.op(c, at)
 	case simt.OpMbarInit:
 		e.guard(e.op(c, at, operandInt(in.Imm)), in)
 	case simt.OpMbarExpect:

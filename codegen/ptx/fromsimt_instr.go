@@ -35,7 +35,7 @@ func (e *emitter) instr(in *simt.Instr) {
 		e.mma(in)
 	case simt.OpWgmma, simt.OpWgmmaFence, simt.OpWgmmaCommit, simt.OpWgmmaWait:
 		e.wgmma(in)
-	case simt.OpMbarInit, simt.OpMbarArrive, simt.OpMbarExpect, simt.OpMbarWait, simt.OpMbarArriveAt:
+	case simt.OpMbarInit, simt.OpMbarArrive, simt.OpMbarExpect, simt.OpMbarWait, simt.OpMbarArriveAt, simt.OpMbarCopied:
 		e.mbarrier(in)
 	case simt.OpStAt:
 		e.guard(e.op(e.opcode(in), e.there(in), e.value(in.Args[2])), in)

@@ -25,6 +25,14 @@ func (b *Builder) StAt(at, block, v *Value) {
 	in.Guard, in.GuardNot = b.guard, b.not
 }
 
+// MbarCopied counts an arrival when the copies that the thread has asked for by CpAsync have
+// landed.
+func (b *Builder) MbarCopied(at *Value) {
+	at, off := b.split(at, 0)
+	b.check(OpMbarCopied, Void, []*Value{at})
+	b.emit(OpMbarCopied, Void, at).Offset = off
+}
+
 // ClusterSync waits until all threads of the cluster are here.
 func (b *Builder) ClusterSync() {
 	b.ClusterArrive()

@@ -30,7 +30,7 @@ func (p *Problem) Program(c space.Config) (*ir.Program, error) {
 	f.lse = b.View("lse", ir.F32, "B", "H", "Sq")
 	b.AssumeStride(f.lse, 2, 1)
 	f.tile()
-	b.SetHints(ir.Hints{Warps: cfg.warps, Stages: cfg.stages, Portable: cfg.portable, Overlap: cfg.overlap})
+	b.SetHints(ir.Hints{Warps: cfg.warps, Stages: cfg.stages, Portable: cfg.portable, Overlap: cfg.overlap, Copy: cfg.copy})
 	f.pass()
 	k, err := b.Finish()
 	if err != nil {
@@ -53,14 +53,14 @@ type forward struct {
 }
 
 // view adds a [batch, seq, heads, dim] tensor. Its rows are contiguous, and
-// where the padding allows every one starts on 16 bytes.
+// where the padding allows every one starts on 16, 8 or 4 bytes.
 func (f *forward) view(name string, e ir.Elem, seq, heads string, dim int) *ir.Value {
 	v := f.View(name, e, "B", seq, heads, dim)
 	f.AssumeStride(v, 3, 1)
-	if granule := 128 / e.Bits(); (dim+f.p.Pad)%granule == 0 {
-		f.AssumePointer(v, 16)
+	if granule := family.Granule(e, dim+f.p.Pad); granule > 1 {
+		f.AssumePointer(v, granule*int64(e.Bits())/8)
 		for d := range 3 {
-			f.AssumeStrideMultiple(v, d, int64(granule))
+			f.AssumeStrideMultiple(v, d, granule)
 		}
 	}
 	return v

@@ -15,6 +15,7 @@ type config struct {
 	order         int
 	portable      int
 	overlap       int
+	copy          int
 }
 
 func (p *Problem) space() *space.Space {
@@ -27,12 +28,13 @@ func (p *Problem) space() *space.Space {
 			{Name: "order", Values: []int{headByHead, rowByRow}, Doc: "which tiles start first: 0 all of a head, then the next; 1 the longest rows of every head"},
 			{Name: "portable", Values: []int{0, 1}, Doc: "1: without the instructions that only the GPU's own architecture has"},
 			{Name: "overlap", Values: []int{0, 1, 2}, Doc: "1: the scores of the next step are multiplied under the softmax of this one; 2: and two warpgroups take turns at it"},
+			{Name: "copy", Values: []int{0}, Also: []int{1}, Doc: "1: threads copy for warpgroups (cp.async), as they do where strides allow no tensor maps"},
 		},
 		Constraints: []space.Constraint{
 			{Name: "shared", Expr: "elem*(D*BM + stages*BN*(D + DV)) <= shared", Doc: "queries and the stages of keys and values fit a block's shared memory"},
 			{Name: "transposed", Expr: "elem == 2 || sm != 90 || portable == 1 || D*BM + stages*BN*(D + 2*DV) <= shared && stages >= 2 && BN % 32 == 0", Doc: "so do values of 8 bits that warps of their own transpose for warpgroups"},
 			{Name: "warp rows", Expr: "BM % (16*warps) == 0", Doc: "a warp has whole rows, 16 at a time"},
-			{Name: "registers", Expr: "BM*(DV + BN) <= 224*32*warps", Doc: "output and scores take 224 registers a thread at most"},
+			{Name: "registers", Expr: "BM*(4*DV + (4 + elem)*BN + 48) <= 4*(regs - 12)*32*warps", Doc: "output, scores, the weights they become, and maximum, sum and factor of each row fit a thread's registers, beside 12 others"},
 			{Name: "oversize", Expr: "(BM < 2*Sq || BM <= 64) && (BN < 2*Sk || BN <= 32)", Doc: "no tile twice the problem"},
 			{Name: "depth", Expr: "stages <= max(2, ceildiv(Sk, BN))", Doc: "no more stages than steps"},
 			{Name: "pipeline", Expr: "sm >= 80 || stages <= 2", Doc: "before 8.0 a stage is prefetched through registers"},
@@ -42,6 +44,7 @@ func (p *Problem) space() *space.Space {
 			{Name: "overlap", Expr: "overlap == 0 || sm == 90 && portable == 0 && stages >= 2 && BM == 16*warps", Doc: "products overlap where warpgroups multiply and others copy"},
 			{Name: "turns", Expr: "overlap <= 1 || warps == 8", Doc: "two warpgroups take turns"},
 			{Name: "overlap registers", Expr: "overlap == 0 || BM*(2*DV + 3*BN) <= 360*32*warps", Doc: "output, scores and the weights before them take 180 registers a thread at most"},
+			{Name: "copy", Expr: "copy == 0 || sm == 90 && portable == 0", Doc: "threads copy to where warpgroups multiply from"},
 			{Name: "grid", Expr: "ceildiv(Sq, BM)*H*B <= 2147483647", Doc: "blocks of one launch"},
 		},
 	}
@@ -58,6 +61,10 @@ func (p *Problem) Space(gpu *target.GPU) (*space.Bound, error) {
 	env := family.Env(gpu)
 	env["B"], env["H"], env["D"] = int64(p.Batch), int64(p.Heads), int64(p.HeadDim)
 	env["DV"], env["elem"] = int64(p.HeadDimV), int64(bytesOf(p.elem()))
+	env["regs"] = 255
+	if gpu.CC.SM() == 90 {
+		env["regs"] = 240 // those of warpgroups that multiply
+	}
 	env["Sq"], env["Sk"] = int64(p.Seq), int64(p.SeqKV)
 	env["causal"] = 0
 	if p.Causal {
@@ -127,7 +134,7 @@ func (p *Problem) Default(gpu *target.GPU) (space.Config, error) {
 }
 
 func (c config) encode() space.Config {
-	return space.Of("BM", c.BM, "BN", c.BN, "warps", c.warps, "stages", c.stages, "order", c.order, "portable", c.portable, "overlap", c.overlap)
+	return space.Of("BM", c.BM, "BN", c.BN, "warps", c.warps, "stages", c.stages, "order", c.order, "portable", c.portable, "overlap", c.overlap, "copy", c.copy)
 }
 
 // decode reads a configuration whose values the parameters allow.
@@ -136,5 +143,5 @@ func (p *Problem) decode(c space.Config) (config, error) {
 		return config{}, err
 	}
 	r := c.Read()
-	return config{BM: r.Int("BM"), BN: r.Int("BN"), warps: r.Int("warps"), stages: r.Int("stages"), order: r.Int("order"), portable: r.Int("portable"), overlap: r.Int("overlap")}, r.Err()
+	return config{BM: r.Int("BM"), BN: r.Int("BN"), warps: r.Int("warps"), stages: r.Int("stages"), order: r.Int("order"), portable: r.Int("portable"), overlap: r.Int("overlap"), copy: r.Int("copy")}, r.Err()
 }

@@ -82,7 +82,7 @@ func (p *Problem) product(cfg config) (*ir.Kernel, error) {
 		lo, hi = splitRange(b, s, hi, cfg)
 	}
 	b.SetOrder(ir.Order{Group: cfg.group})
-	b.SetHints(ir.Hints{Warps: cfg.warps, Stages: cfg.stages, Cluster: cfg.clusters(), Portable: cfg.portable, Persistent: cfg.persistent})
+	b.SetHints(ir.Hints{Warps: cfg.warps, Stages: cfg.stages, Cluster: cfg.clusters(), Portable: cfg.portable, Persistent: cfg.persistent, Copy: cfg.copy})
 
 	zero := b.Zero(ir.TileOf(ir.F32, cfg.BM, cfg.BN))
 	acc := b.For(lo, hi, b.Int(cfg.BK), []*ir.Value{zero}, ir.Loop{Stages: cfg.stages}, func(k *ir.Value, carried []*ir.Value) []*ir.Value {

@@ -15,6 +15,7 @@ type config struct {
 	warps, stages, group int
 	split, cluster       int
 	portable, persistent int
+	copy                 int
 }
 
 // reduceRows is the tile height of the kernel that adds up the splits; it divides BM.
@@ -33,6 +34,7 @@ func (p *Problem) space() *space.Space {
 			{Name: "cluster", Values: []int{1, 2, 4}, Doc: "tile rows that run together and copy their columns of B once, each a part"},
 			{Name: "persistent", Values: []int{0, 1}, Doc: "1: one wave of blocks goes from tile to tile, and copies the next one's first steps while it stores"},
 			{Name: "portable", Values: []int{0, 1}, Doc: "1: without the instructions that only the GPU's own architecture has"},
+			{Name: "copy", Values: []int{0}, Also: []int{1}, Doc: "1: threads copy for warpgroups (cp.async), as they do where strides allow no tensor maps"},
 		},
 		Constraints: []space.Constraint{
 			{Name: "shared", Expr: "stages*(BM+BN)*BK*elem + persistent*(2048*warps + 1024) <= shared", Doc: "the stages of A and B fit a block's shared memory, beside 16 rows of 128 bytes a warp of what persistent blocks store"},
@@ -47,6 +49,7 @@ func (p *Problem) space() *space.Space {
 			{Name: "cluster", Expr: "cluster == 1 || wgmma == 1 && group % cluster == 0 && BM % (16*warps) == 0 && BN >= 64 && ceildiv(M, BM) > 1", Doc: "clusters only where warpgroups multiply, and walk columns together"},
 			{Name: "portable", Expr: "portable == 0 || wgmma == 1 && cluster == 1 && split == 1 && group == 8 && BM % (16*warps) == 0 && BK*elem <= 128 && BM*BN >= 64*128 && stages <= 4", Doc: "portable only where there is another way"},
 			{Name: "persistent", Expr: "persistent == 0 || wgmma == 1 && portable == 0 && split == 1 && stages >= 2 && BM % (16*warps) == 0 && ceildiv(M, BM)*ceildiv(N, BN) > sm_count", Doc: "persistent only where warpgroups multiply, and there is more than one wave of tiles"},
+			{Name: "copy", Expr: "copy == 0 || wgmma == 1 && cluster == 1 && portable == 0 && persistent == 0", Doc: "threads copy to where warpgroups multiply from, each block for itself"},
 			{Name: "pipeline", Expr: "sm >= 80 || stages <= 2", Doc: "before 8.0 a stage is prefetched through registers"},
 			{Name: "grid", Expr: "ceildiv(M, BM)*ceildiv(N, BN)*split <= 2147483647", Doc: "blocks of one launch"},
 		},
@@ -165,7 +168,7 @@ func nearest(b *space.Bound, want config) (space.Config, bool) {
 }
 
 func (c config) encode() space.Config {
-	return space.Of("BM", c.BM, "BN", c.BN, "BK", c.BK, "warps", c.warps, "stages", c.stages, "group", c.group, "split", c.split, "cluster", c.cluster, "persistent", c.persistent, "portable", c.portable)
+	return space.Of("BM", c.BM, "BN", c.BN, "BK", c.BK, "warps", c.warps, "stages", c.stages, "group", c.group, "split", c.split, "cluster", c.cluster, "persistent", c.persistent, "portable", c.portable, "copy", c.copy)
 }
 
 // decode reads a configuration whose values the parameters allow.
@@ -176,6 +179,6 @@ func (p *Problem) decode(c space.Config) (config, error) {
 	r := c.Read()
 	return config{
 		BM: r.Int("BM"), BN: r.Int("BN"), BK: r.Int("BK"), warps: r.Int("warps"),
-		stages: r.Int("stages"), group: r.Int("group"), split: r.Int("split"), cluster: r.Int("cluster"), persistent: r.Int("persistent"), portable: r.Int("portable"),
+		stages: r.Int("stages"), group: r.Int("group"), split: r.Int("split"), cluster: r.Int("cluster"), persistent: r.Int("persistent"), portable: r.Int("portable"), copy: r.Int("copy"),
 	}, r.Err()
 }

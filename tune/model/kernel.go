@@ -30,7 +30,7 @@ func prepare(k *simt.Kernel) *kernel {
 	p.eval = make([]func(x, y, z int64) (int64, bool), k.NumValues())
 	p.evaluators(k.Body)
 	simt.Walk(k.Body, func(in *simt.Instr) {
-		p.roles = p.roles || in.Op == simt.OpTensorLoad
+		p.roles = p.roles || in.Op == simt.OpTensorLoad || in.Op == simt.OpMbarCopied
 		p.ahead = p.ahead || in.Op == simt.OpFor && leavesUnderWay(in.Body)
 		p.turns = p.turns || in.Op == simt.OpFor && takesTurns(in.Body)
 	})

@@ -226,7 +226,7 @@ func latency(in *simt.Instr, pipe simt.Pipe) float64 {
 		switch {
 		case in.Op == simt.OpShfl:
 			return shuffleLatency
-		case in.Op == simt.OpMbarArrive, in.Op == simt.OpMbarExpect, in.Op == simt.OpMbarInit, in.Op == simt.OpTensorLoad, in.Op == simt.OpTensorStore:
+		case in.Op == simt.OpMbarArrive, in.Op == simt.OpMbarCopied, in.Op == simt.OpMbarExpect, in.Op == simt.OpMbarInit, in.Op == simt.OpTensorLoad, in.Op == simt.OpTensorStore:
 			return 1 // nobody waits for their end here
 		case in.Op == simt.OpCpAsync, in.Space == simt.Global && in.Op.Info().Effect&simt.Reads != 0 && in.Op != simt.OpLdMatrix:
 			return memoryLatency
