@@ -30,7 +30,7 @@ func Locate(text []byte, err error) *Error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {
-	case errors.As(err, &syntax) && syntax.Offset >= int64(len(text)),
+	case errors.As(err, &syntax) && strings.HasPrefix(syntax.Error(), "unexpected end"), // encoding/json has no value for it
 		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return &Error{LineAt(text, int64(len(text))), errors.New("the text ends early")}
 	case errors.As(err, &syntax):

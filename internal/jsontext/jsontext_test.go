@@ -29,6 +29,7 @@ func TestLocate(t *testing.T) {
 		"{\"inner\": {\"sizes\": [1.5]}}": "1: inner.sizes: found 1.5: want a whole number",
 		"{\"inner\": [\n]}":               "1: inner: found a list: want an object",
 		"{\n\n\"name\": \"":               "3: the text ends early",
+		"{\n\"name\": \"x\",\n}":          "3: invalid character '}' looking for beginning of object key string",
 		"":                                "1: the text ends early",
 		"{\n\"name\": ,}":                 "2: invalid character ',' looking for beginning of value",
 	} {
