@@ -236,6 +236,7 @@ type warpClock struct {
 	passed  [warpSize]clock  // what others had read so, before they met at a barrier
 	fences  bool             // some fenced are set
 	reads   bool             // some pending are set
+	alike   bool             // all lanes have the same fenced and passed, and no pending
 	inits   [warpSize]clock  // up to where a lane knows of initialisations of mbarriers
 	last    uint32           // tick of the last event
 

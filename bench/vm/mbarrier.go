@@ -381,6 +381,7 @@ func (w *warp) hearPhase(r *raceState, op *mbarrierOp, lane int, m *mbarrier) {
 		return
 	}
 	w.clock.pending[lane] = w.clock.pending[lane].join(m.done)
+	w.clock.alike = false
 	w.clock.nearby[lane] = w.clock.nearby[lane].join(m.done)
 }
 

@@ -139,7 +139,11 @@ func passFences(parts []fencedLanes) {
 	var fenced, heard clock
 	for _, p := range parts {
 		c := &p.w.clock
-		for l := p.lanes; (c.fences || c.reads) && l != 0; l &= l - 1 {
+		lanes := p.lanes
+		if c.alike && lanes != 0 {
+			lanes = 1 << firstLane(lanes)
+		}
+		for l := lanes; (c.fences || c.reads) && l != 0; l &= l - 1 {
 			i := firstLane(l)
 			if f := &c.fenced[i]; f.sc && f.scope >= scopeGPU {
 				fenced = fenced.join(f.c)
@@ -151,6 +155,13 @@ func passFences(parts []fencedLanes) {
 		c := &p.w.clock
 		c.fences = c.fences || len(fenced) > 0
 		c.reads = c.reads || len(heard) > 0
+		if c.alike && p.lanes != 0 {
+			i := firstLane(p.lanes)
+			if c.passed[i].covers(heard) && (len(fenced) == 0 || c.fenced[i].sc && c.fenced[i].c.covers(fenced)) {
+				continue
+			}
+		}
+		c.alike = c.areAlike(p.lanes, p.w.live, fenced)
 		for l := p.lanes; (c.fences || c.reads) && l != 0; l &= l - 1 {
 			i := firstLane(l)
 			c.passed[i] = heard
@@ -159,6 +170,21 @@ func passFences(parts []fencedLanes) {
 			}
 		}
 	}
+}
+
+// areAlike says whether, after they met, all lanes of a warp pass on the same, and
+// read nothing that they keep to themselves.
+func (c *warpClock) areAlike(lanes, live uint32, fenced clock) bool {
+	if lanes != live {
+		return false
+	}
+	for l := lanes; l != 0; l &= l - 1 {
+		i := firstLane(l)
+		if len(c.pending[i]) > 0 || c.fenced[i].c != nil && (c.fenced[i].scope < scopeGPU || !fenced.covers(c.fenced[i].c)) {
+			return false
+		}
+	}
+	return true
 }
 
 // moveFloor orders all that happened in the block before all that follows.
@@ -301,7 +327,7 @@ func (w *warp) orderFence(in *inst, lanes uint32) {
 		}
 		if f.order.releases() {
 			w.clock.fenced[i] = scoped{r.snapshot(w, 1<<i), f.scope, f.order == sequential}
-			w.clock.fences = true
+			w.clock.fences, w.clock.alike = true, false
 		}
 	}
 	w.clock.tick++
@@ -346,6 +372,7 @@ func (r *raceState) strongRead(w *warp, lane int, l *location, m *memOp) {
 	}
 	w.clock.reads = w.clock.reads || len(c) > 0
 	w.clock.pending[lane] = w.clock.pending[lane].join(c)
+	w.clock.alike = false
 	w.clock.nearby[lane] = w.clock.nearby[lane].join(r.heardAt(w, l, min(m.scope, scopeCluster)))
 }
 

@@ -196,7 +196,8 @@ func (d *decoder) tensorFence(before bool) {
 		for l := w.mask; l != 0; l &= l - 1 {
 			i := firstLane(l)
 			if before {
-				w.clock.fenced[i], w.clock.fences = scoped{c: r.snapshot(w, 1<<i), scope: scopeCluster}, true
+				w.clock.fenced[i] = scoped{c: r.snapshot(w, 1<<i), scope: scopeCluster}
+				w.clock.fences, w.clock.alike = true, false
 			} else {
 				r.learn(w, 1<<i, w.clock.nearby[i])
 			}
