@@ -214,13 +214,18 @@ func (s *fusedSum) dot(c float32, a, b []int32, x, y []float64) float32 {
 		end := min(k+s.step, len(a))
 		sum = s.add(sum, a[k:end], b[k:end], x[k:end], y[k:end])
 	}
-	switch {
-	case s.apart && s.half:
-		return half(num.F16FromF32(c + sum))
-	case s.apart:
-		return c + sum
+	if s.apart {
+		return s.joined(c, sum)
 	}
 	return sum
+}
+
+// joined is an accumulator and a sum that an instruction of its own adds.
+func (s *fusedSum) joined(c, sum float32) float32 {
+	if s.half {
+		return half(num.F16FromF32(c + sum))
+	}
+	return c + sum
 }
 
 // fusedMatrix is an operand as its rows, or columns, of k numbers.
@@ -262,11 +267,16 @@ func (m *fusedMatrix) scale(s *fusedSum, scales [][4]float64, k, parts int) {
 }
 
 // fusedTiles is room for the operands of one product.
-type fusedTiles struct{ a, b fusedMatrix }
+type fusedTiles struct{ a, b, sided fusedMatrix }
+
+// prepareRows takes rows of A, of k values each.
+func (t *fusedTiles) prepareRows(s *fusedSum, a []float32, rows, k int) {
+	t.a.prepare(s, s.a, a, rows, k)
+}
 
 // prepare takes rows of A and columns of B, of k values each.
 func (t *fusedTiles) prepare(s *fusedSum, a, b []float32, rows, cols, k int) {
-	t.a.prepare(s, s.a, a, rows, k)
+	t.prepareRows(s, a, rows, k)
 	t.b.prepare(s, s.b, b, cols, k)
 }
 
@@ -275,17 +285,6 @@ func (t *fusedTiles) dot(s *fusedSum, c float32, row, col, k int) float32 {
 	row *= k
 	col *= k
 	return s.dot(c, t.a.exponents[row:row+k], t.b.exponents[col:col+k], t.a.values[row:row+k], t.b.values[col:col+k])
-}
-
-// multiply is multiply as tensor cores do it.
-func (s *fusedSum) multiply(t *fusedTiles, f *fragments, a, b []float32, rows, k int) {
-	t.prepare(s, a, b, rows, tileN, k)
-	for i := range rows / 4 { // the elements of each lane: two of each eight rows
-		out := &f[i]
-		for lane := range out {
-			out[lane] = t.dot(s, out[lane], lane>>2+8*(i>>1), 2*(lane&3)+i&1, k)
-		}
-	}
 }
 
 // prepareScaled takes rows of A and columns of B with block scales.

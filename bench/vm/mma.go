@@ -470,7 +470,9 @@ func (w *warp) mmaFloat(in *inst, op *mmaOp) {
 	if op.fused == nil {
 		multiply(f, a, b.sided[:], op.m, op.k)
 	} else {
-		op.fused.multiply(&w.scratch().fused, f, a, b.v[:], op.m, op.k)
+		t := &w.scratch().fused
+		t.prepareRows(op.fused, a, op.m, op.k)
+		op.fused.multiply(t, f, b.v[:], op.m, op.k)
 	}
 	w.writeAccumulator(f, op.d, op.dt)
 }

@@ -317,9 +317,7 @@ func flip(a []float32) {
 // addFused adds a*b to sums as tensor cores do.
 func (p *product) addFused(t *productTiles, sums, b []float32, cols int) {
 	t.fused.prepare(p.fused, t.a[:], b, p.layout.rows, cols, p.k)
-	for i := range sums {
-		sums[i] = t.fused.dot(p.fused, sums[i], i/cols, i%cols, p.k)
-	}
+	t.fused.addTo(p.fused, sums, cols, p.k)
 }
 
 // addScaled adds products with block scales.

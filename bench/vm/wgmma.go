@@ -393,7 +393,10 @@ func (w *warp) computeWgmma(f *wgmmaFlight) {
 	w.wgmmaA(f, t)
 	panels := w.wgmmaB(f, t)
 	per := len(op.d) / (op.n / tileN)
-	c := &w.scratch().acc
+	c, fused := &w.scratch().acc, &w.scratch().fused
+	if op.fused != nil {
+		fused.prepareRows(op.fused, t.a[:], tileM, op.k)
+	}
 	for p := range op.n / tileN {
 		regs := op.d[p*per : (p+1)*per]
 		switch {
@@ -406,7 +409,7 @@ func (w *warp) computeWgmma(f *wgmmaFlight) {
 		if op.fused == nil {
 			multiply(c, t.a[:], b, tileM, op.k)
 		} else {
-			op.fused.multiply(&w.scratch().fused, c, t.a[:], b, tileM, op.k)
+			op.fused.multiply(fused, c, b, tileM, op.k)
 		}
 		if op.dt == ptx.S32 {
 			w.addInteger(c, regs, f.keep, op.sat)
