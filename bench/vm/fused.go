@@ -181,8 +181,12 @@ func special(c float32, x, y []float64) float32 {
 
 // round is a sum of 2^(exp-fraction) as the result's format holds it.
 func (s *fusedSum) round(sum int64, exp int32) float32 {
+	v := float64(sum) * power(exp-int32(s.fraction)) // exact
 	if s.half {
-		return half(num.F16FromF64(float64(sum) * power(exp-int32(s.fraction)))) // the product is exact
+		return half(num.F16FromF64(v))
+	}
+	if size := math.Abs(v); size >= 0x1p-126 && size < 0x1p128 {
+		return float32(math.Float64frombits(math.Float64bits(v) &^ (1<<((52-s.kept)&63) - 1)))
 	}
 	if sum == 0 {
 		return 0
