@@ -221,6 +221,9 @@ func (w *warp) atomicLane(in *inst, a *atomOp, i int, addr uint64) (changed bool
 		return false
 	}
 	var p []byte
+	for j := range a.mem.data {
+		w.defineElement(&a.mem.data[j], i)
+	}
 	f := a.f
 	switch space {
 	case ptx.SpaceShared:
@@ -282,7 +285,10 @@ func (w *warp) atomicShared(in *inst, lane int, off uint64, size int) {
 		r.sharedAccess(w, in, in.mem, &all, size, 1<<lane, true, eventStrong)
 	}
 	if u := w.b.undef; u != nil {
-		w.atomicDefined(in, lane, u.any(off, size), func() { u.define(off, size) })
+		if u.any(off, size) {
+			w.atomicUndefined(in, lane, func(at, n int) uint64 { return u.bits(off+uint64(at), n) })
+			u.define(off, size)
+		}
 	}
 }
 
@@ -295,32 +301,34 @@ func (w *warp) atomicGlobal(in *inst, lane int, addr uint64, size int) []byte {
 			at.id = r.eventFor(w, in, in.mem, eventStrong)
 		}
 		p := r.page(w, addr)
-		before := p != nil && int(addr&shadowMask)+size <= p.n && p.undefinedAt(int(addr&shadowMask), size)
-		b := r.access(w, p, &at, size)
-		if b != nil {
-			w.atomicDefined(in, lane, before, func() {})
+		if first := int(addr & shadowMask); p != nil && first+size <= p.n && p.undefinedAt(first, size) && !p.al.constant {
+			w.atomicUndefined(in, lane, func(at, n int) uint64 { return p.undefinedBytes(first+at, n) })
 		}
-		return b
+		return r.access(w, p, &at, size)
 	}
 	al, off := w.globalBytes(in, lane, addr, size, true)
 	if al == nil {
 		return nil
 	}
-	if al.undef != nil && w.u != nil {
-		w.atomicDefined(in, lane, al.someUndefined(off, size), func() { al.defineShared(off, int64(size)) })
+	if al.undef != nil && w.u != nil && al.someUndefined(off, size) {
+		w.atomicUndefined(in, lane, func(at, n int) uint64 { return al.undefinedBytes(off+int64(at), n) })
+		al.defineShared(off, int64(size))
 	}
 	return al.data[off:]
 }
 
-// atomicDefined reports an operation on bytes that were never written, except
-// one that only writes. The bytes count as written from then on.
-func (w *warp) atomicDefined(in *inst, lane int, some bool, define func()) {
-	if !some {
-		return
+// defineElement marks a lane of a register that is written as defined.
+func (w *warp) defineElement(o *operand, lane int) {
+	if w.u != nil && o.slot >= 0 {
+		w.define(w.fr.prog.unified(o.k, o.slot), 1<<lane)
 	}
-	define()
+}
+
+// atomicUndefined reports an operation on bytes that were never written, which
+// count as written from then on. What an exchange gives is undefined instead.
+func (w *warp) atomicUndefined(in *inst, lane int, bits func(off, n int) uint64) {
 	m := in.mem
-	if in.atom.exch && len(m.data) == 0 {
+	if w.u == nil || in.atom.exch && len(m.data) == 0 {
 		return
 	}
 	class, space := bench.UninitialisedGlobalRead, ptx.SpaceGlobal
@@ -330,7 +338,15 @@ func (w *warp) atomicDefined(in *inst, lane int, some bool, define func()) {
 	var addr lanes64
 	w.addresses(m, &addr)
 	from := w.b.addOrigin(origin{class: class, src: w.source(in), space: space, addr: addr[lane], size: m.size, warp: w.index, lane: lane})
-	w.useUndefined(in, lane, from, "by an atomic operation")
+	if !in.atom.exch {
+		w.useUndefined(in, lane, from, "by an atomic operation")
+		return
+	}
+	for j := range m.data {
+		if o := &m.data[j]; o.slot >= 0 {
+			w.undefine(w.fr.prog.unified(o.k, o.slot), lane, bits(j*m.size, m.size), from)
+		}
+	}
 }
 
 // element is a register's value in a lane.

@@ -377,7 +377,7 @@ func moments() []vm.Options {
 // TestFaults: a wrong program is reported as what it is, and as nothing else,
 // and the right one is not, whatever the schedule.
 func TestFaults(t *testing.T) {
-	for _, m := range slices.Concat(misdeeds, wideMisdeeds, memoryMisdeeds, orderMisdeeds, asyncMisdeeds, crossMisdeeds, wgmmaMisdeeds, meetingMisdeeds) {
+	for _, m := range slices.Concat(misdeeds, wideMisdeeds, memoryMisdeeds, orderMisdeeds, asyncMisdeeds, crossMisdeeds, wgmmaMisdeeds, meetingMisdeeds, formMisdeeds) {
 		t.Run(m.name, func(t *testing.T) {
 			buffers := [][]byte{make([]byte, 512), make([]byte, 512)}
 			for _, opt := range moments() {

@@ -130,7 +130,7 @@ var wideMisdeeds = []misdeed{
 	},
 	{
 		name: "exchange of 128 bits, the high half never written", class: bench.UninitialisedSharedRead,
-		p:   small{target: "sm_90", decls: sharedDecl, dynamic: 128, regs: wideRegs, block: 1, body: "mov.b64 %a0, 0; st.shared.b64 [sm], %a0; /*write*/ mov.b128 %w0, 0; atom.shared.exch.b128 %w0, [sm], %w0;"},
+		p:   small{target: "sm_90", decls: sharedDecl, dynamic: 128, regs: wideRegs, block: 1, body: "mov.b64 %a0, 0; st.shared.b64 [sm], %a0; /*write*/ mov.b128 %w0, 0; atom.shared.exch.b128 %w0, [sm], %w0; mov.b128 {%a0, %a1}, %w0; st.global.b64 [%in1], %a1;"},
 		fix: map[string]string{"/*write*/": "st.shared.b64 [sm+8], %a0;"},
 	},
 }
