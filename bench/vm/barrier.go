@@ -183,11 +183,19 @@ func (bar *barrier) reduce(p, lanes uint32) {
 	bar.red.or = bar.red.or || p&lanes != 0
 }
 
-// deliver writes a reduction's result to lanes that waited.
-func (bar *barrier) deliver(fr *frame, lanes uint32, in *inst) {
+// deliver writes a reduction's result to lanes of a warp that waited.
+func (bar *barrier) deliver(w *warp, fr *frame, lanes uint32, in *inst) {
 	op := in.bar
 	if op.red == "" || in.d < 0 {
 		return
+	}
+	if fr.u != nil {
+		current := w.fr
+		w.enter(fr)
+		for _, s := range in.defs {
+			w.define(s, lanes)
+		}
+		w.enter(current)
 	}
 	if op.red == "popc" {
 		for l := lanes; l != 0; l &= l - 1 {

@@ -341,7 +341,7 @@ func (c *cta) releaseBarrier(id uint32) {
 		for i := range w.paths {
 			p := &w.paths[i]
 			if p.wait.kind == waitBarrier && p.wait.id == id {
-				bar.deliver(p.fr, p.mask, p.wait.in)
+				bar.deliver(w, p.fr, p.mask, p.wait.in)
 				p.wait = wait{}
 			}
 		}

@@ -59,6 +59,8 @@ var formMisdeeds = []misdeed{
 		"@%q atom.shared.exch.b32 %b, [sm], 5; @%q st.global.u32 [%in1], %b;", map[string]string{"@%q atom": "@%q st.shared.u32 [sm], 1; @%q atom"}),
 	warpPair("an atomic's result where a branch leaves it undefined", bench.UninitialisedRegister,
 		"@%q atom.global.add.u32 %b, [%in0], 1; st.global.u32 [%ad], %b;", map[string]string{"; st.global": "; @%q st.global"}),
+	warpPair("a barrier's count where a branch leaves it undefined", bench.UninitialisedRegister,
+		"setp.lt.u32 %p, %t, 32; @%p bra A; bra B; A: bar.red.popc.u32 %b, 1, 32, %q; B: st.global.u32 [%ad], %b;", map[string]string{"B: st": "B: @%p st"}),
 	warpPair("half of a packed word undefined, and that half stored", bench.UninitialisedSharedRead,
 		"st.shared.u16 [%a], 1; ld.shared.u32 %b, [%a]; shr.u32 %b, %b, 16; st.global.u32 [%ad], %b;", map[string]string{"shr.u32 %b, %b, 16": "and.b32 %b, %b, 0xffff"}),
 	warpPair("a selector never written", bench.UninitialisedRegister,
