@@ -17,6 +17,14 @@ import (
 // text that comes from a file.
 const maxExpr = 4096
 
+// maxLets bounds the definitions of a space, and maxSteps the operations of an expression
+// with those of all definitions that it uses, each as often as it is named: definitions
+// that name another twice would double the work each.
+const (
+	maxLets  = 1000
+	maxSteps = 1 << 16
+)
+
 // frame is what an expression is evaluated in: a value per parameter, and whether the
 // evaluation left the integers (a division by zero or an overflow).
 type frame struct {
@@ -50,12 +58,16 @@ type scope struct {
 	params map[string]int // name -> index into frame.values
 	env    Env
 	let    map[string]node // those compiled so far
+	costs  map[string]int  // operations of these
 	open   []string        // lets being compiled, outermost first
 }
 
 // lets compiles every let of the space.
 func (s *scope) lets() error {
-	s.let = map[string]node{}
+	if n := len(s.space.Lets); n > maxLets {
+		return fmt.Errorf("%d definitions: want at most %d", n, maxLets)
+	}
+	s.let, s.costs = map[string]node{}, map[string]int{}
 	for _, l := range s.space.Lets {
 		if _, done := s.let[l.Name]; done {
 			continue
@@ -75,7 +87,7 @@ func (s *scope) compileLet(l Let) error {
 	if err != nil {
 		return fmt.Errorf("let %s: %w", l.Name, err)
 	}
-	s.let[l.Name] = n
+	s.let[l.Name], s.costs[l.Name] = n, c.steps
 	return nil
 }
 
@@ -83,6 +95,7 @@ func (s *scope) compileLet(l Let) error {
 type compiler struct {
 	*scope
 	given []string // the names of env met so far, each once
+	steps int      // operations so far
 }
 
 // compile parses text and compiles it to a condition or a number.
@@ -106,6 +119,9 @@ func (c *compiler) compile(text string) (node, error) {
 		return node{}, fmt.Errorf("%q: %w", text, err)
 	}
 	n, err := c.expr(syntax)
+	if err == nil && c.steps > maxSteps {
+		return node{}, fmt.Errorf("%q: with its definitions it takes %d operations: want at most %d", text, c.steps, maxSteps)
+	}
 	if err == nil && n.num == nil && n.cond == nil {
 		err = at(syntax, "this is a word, want a number or a comparison")
 	}
@@ -128,6 +144,7 @@ func at(n ast.Node, format string, args ...any) error {
 }
 
 func (c *compiler) expr(e ast.Expr) (node, error) {
+	c.steps++
 	switch e := e.(type) {
 	case *ast.ParenExpr:
 		return c.expr(e.X)
@@ -190,6 +207,7 @@ func (c *compiler) name(e *ast.Ident) (node, error) {
 // letNode is what a let means, which may not need itself.
 func (c *compiler) letNode(e *ast.Ident, l Let) (node, error) {
 	if n, ok := c.let[l.Name]; ok {
+		c.steps += c.costs[l.Name]
 		return n, nil
 	}
 	if i := slices.Index(c.open, l.Name); i >= 0 {
@@ -198,6 +216,7 @@ func (c *compiler) letNode(e *ast.Ident, l Let) (node, error) {
 	if err := c.compileLet(l); err != nil {
 		return node{}, err
 	}
+	c.steps += c.costs[l.Name]
 	return c.let[l.Name], nil
 }
 

@@ -545,3 +545,23 @@ func TestFlooredDivision(t *testing.T) {
 	}
 	require.False(t, holds(t, "floormod(a, zero) == 0"))
 }
+
+// Definitions are bounded in number, and in the work that they come to.
+func TestDefinitionsAreBounded(t *testing.T) {
+	chain := func(n int, format string) *space.Space {
+		s := &space.Space{Params: []space.Param{{Name: "x", Values: []int{1, 2}}}, Constraints: []space.Constraint{{Name: "c", Expr: fmt.Sprintf("v%d > 0", n-1)}}}
+		before := "x"
+		for i := range n {
+			s.Lets = append(s.Lets, space.Let{Name: fmt.Sprintf("v%d", i), Expr: fmt.Sprintf(format, before, before)})
+			before = fmt.Sprintf("v%d", i)
+		}
+		return s
+	}
+	b, err := chain(1000, "%s + 0%.0s").Bind(nil)
+	require.NoError(t, err)
+	require.Equal(t, int64(2), b.Count().Valid)
+	_, err = chain(50_000, "%s + 0%.0s").Bind(nil)
+	require.ErrorContains(t, err, "50000 definitions: want at most 1000")
+	_, err = chain(60, "%s + %s").Bind(nil)
+	require.ErrorContains(t, err, "operations: want at most")
+}

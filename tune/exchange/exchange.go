@@ -16,10 +16,7 @@ import (
 )
 
 // Recorded is a run with its evaluations.
-type Recorded struct {
-	store.Run
-	Evaluations []store.Evaluation `json:"evaluations"`
-}
+type Recorded = store.Recorded
 
 // document is kgen's own form, which loses nothing.
 type document struct {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,13 +87,30 @@ func TestJSONLosesNothing(t *testing.T) {
 	s, err := store.Open(filepath.Join(t.TempDir(), "db"))
 	require.NoError(t, err)
 	defer s.Close()
-	id, added, err := s.Import(got[0].Run, got[0].Evaluations)
+	ids, added, err := s.Import(got[:1])
 	require.NoError(t, err)
 	require.Equal(t, 40, added)
-	again, added, err := s.Import(got[0].Run, got[0].Evaluations)
+	require.Len(t, ids, 1)
+	id := ids[0]
+	again, added, err := s.Import(got[:1])
 	require.NoError(t, err)
-	require.Zero(t, again)
+	require.Empty(t, again)
 	require.Zero(t, added)
+
+	// One that is wrong keeps all others out.
+	for _, spoil := range []func(*exchange.Recorded){
+		func(r *exchange.Recorded) { r.GPU = "" }, func(r *exchange.Recorded) { r.GPU = "a\nb" }, func(r *exchange.Recorded) { r.GPU = strings.Repeat("g", 300) },
+		func(r *exchange.Recorded) { r.Evaluations[3].SharedBytes = -1 }, func(r *exchange.Recorded) { r.Evaluations[3].Registers = 1 << 40 },
+	} {
+		bad := recorded(3)
+		spoil(&bad)
+		_, _, err = s.Import([]exchange.Recorded{want[1], bad})
+		require.ErrorContains(t, err, "run 2 of 2: ")
+	}
+	runs, err := s.Runs()
+	require.NoError(t, err)
+	require.Len(t, runs, 1)
+
 	all, err := s.Evaluations(id)
 	require.NoError(t, err)
 	for i := range all {

@@ -11,6 +11,8 @@ import (
 // Run is what a replayed search found. As JSON it is what `kgen tune --replay --json`
 // prints.
 type Run struct {
+	Kernel      string  `json:"kernel,omitempty"` // as the file names them
+	GPU         string  `json:"gpu,omitempty"`
 	Strategy    string  `json:"strategy"`
 	Seed        uint64  `json:"seed"`
 	Best        *Found  `json:"best"`     // null if nothing tried was correct
@@ -56,7 +58,7 @@ func (s *Space) Search(ctx context.Context, strategy string, budget int, seed ui
 	if err != nil {
 		return nil, err
 	}
-	r := &Run{Strategy: strategy, Seed: seed, Optimum: best.MS, Evaluations: len(steps), Trace: make([]Try, 0, len(steps))}
+	r := &Run{Kernel: s.Kernel, GPU: s.Device, Strategy: strategy, Seed: seed, Optimum: best.MS, Evaluations: len(steps), Trace: make([]Try, 0, len(steps))}
 	for i, step := range steps {
 		r.add(s, i+1, s.Entry(step.Point))
 	}

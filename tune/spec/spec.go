@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/kgen-dev/kgen/bench/numcheck"
@@ -109,9 +111,40 @@ func decode(text []byte, into any, strict bool) error {
 		}
 		return nil
 	case strings.HasPrefix(err.Error(), "json: unknown field"): // encoding/json has no type for it
-		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+		return unknownField(text, reflect.TypeOf(into), strings.TrimPrefix(err.Error(), "json: unknown field "))
 	}
 	return fmt.Errorf("line %w", jsontext.Locate(text, err))
+}
+
+// unknownField says which fields an object has: the outermost, if the unknown one is its
+// own, else some object within.
+func unknownField(text []byte, t reflect.Type, quoted string) error {
+	var object map[string]json.RawMessage
+	name, err := strconv.Unquote(quoted)
+	if err == nil && json.Unmarshal(text, &object) == nil {
+		if _, own := object[name]; own {
+			return fmt.Errorf("unknown field %s: want some of %s", quoted, strings.Join(fields(t), ", "))
+		}
+	}
+	return fmt.Errorf("unknown field %s of an object within", quoted)
+}
+
+// fields are the members of an object.
+func fields(t reflect.Type) []string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	var names []string
+	for i := range t.NumField() {
+		if t.Field(i).Anonymous {
+			names = append(names, fields(t.Field(i).Type)...)
+			continue
+		}
+		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func lineAt(text []byte, offset int64) int { return jsontext.LineAt(text, offset) }

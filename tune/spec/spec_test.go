@@ -81,7 +81,7 @@ func TestMistakes(t *testing.T) {
 		`{"source": "a.cu"}`:                     `no "kernel"`,
 		`{"source": "a.cu", "kernel": "k"}`:      `no "parameters"`,
 		"{\"source\": \"a.cu\",\n\"kernel\": 1}": "line 2: kernel: found a number: want a string",
-		`{"sorce": 1}`:                           `unknown field "sorce"`,
+		`{"sorce": 1}`:                           `unknown field "sorce": want some of name, doc, source, kernel, `,
 		`{"source": "a.cu", "kernel": "k", "parameters": [{"name": "a"}]}`:                                                        `parameter 1 (a): want one of "values", "powers", "range" and "words"`,
 		`{"source": "a.cu", "kernel": "k", "parameters": [{"name": "a", "powers": [3, 8]}]}`:                                      "powers [3 8]: want the first and the last power of two",
 		`{"source": "a.cu", "kernel": "k", "parameters": [{"name": "a", "range": [1, 9000000000]}]}`:                              "of at most 1048576 values",

@@ -23,25 +23,53 @@ func (s *Store) Run(id int64) (*Run, error) {
 	return nil, fmt.Errorf("store %s: run %d: %w", s.path, id, ErrNoRun)
 }
 
-// Import adds a run with its evaluations, all or nothing, and returns its number and how
-// many evaluations are new: those that the store has, by key, moment and outcome, are left
-// out, and a run with no others is not added, of number 0. Keys are computed anew.
-func (s *Store) Import(r Run, all []Evaluation) (id int64, added int, err error) {
-	problem, err := canonical(r.Problem)
-	if err != nil {
-		return 0, 0, err
-	}
-	r.Problem = problem
-	if r.Family == "" || r.GPU == "" || r.Policy == "" || r.Started.IsZero() {
-		return 0, 0, fmt.Errorf("run of family %q on GPU %q with policy %q, started %s: want all four", r.Family, r.GPU, r.Policy, r.Started)
-	}
+// Recorded is a run with its evaluations.
+type Recorded struct {
+	Run
+	Evaluations []Evaluation `json:"evaluations"`
+}
+
+// Import adds runs with their evaluations, all or nothing, and returns the numbers of the
+// runs that were added and how many evaluations: those that the store has, by key, moment
+// and outcome, are left out, and so are runs with no others. Keys are computed anew.
+func (s *Store) Import(all []Recorded) (runs []int64, added int, err error) {
 	tx, err := s.db.Begin()
 	if err != nil {
-		return 0, 0, explain(s.path, err)
+		return nil, 0, explain(s.path, err)
 	}
 	defer tx.Rollback() //nolint:errcheck // no effect after Commit
-	for _, e := range all {
+	for i := range all {
+		id, n, err := s.importRun(tx, all[i])
+		if err != nil {
+			return nil, 0, fmt.Errorf("run %d of %d: %w", i+1, len(all), err)
+		}
+		if id != 0 {
+			runs = append(runs, id)
+		}
+		added += n
+	}
+	if err := tx.Commit(); err != nil {
+		return nil, 0, explain(s.path, err)
+	}
+	return runs, added, nil
+}
+
+func (s *Store) importRun(tx *sql.Tx, r Recorded) (id int64, added int, err error) {
+	if r.Problem, err = canonical(r.Problem); err != nil {
+		return 0, 0, err
+	}
+	if err := errors.Join(r.check(), r.checkNames()); err != nil {
+		return 0, 0, err
+	}
+	if r.Started.IsZero() {
+		return 0, 0, errors.New("it has no time at which it was started")
+	}
+	for _, e := range r.Evaluations {
 		e.Key = r.Key(e.Program, e.Config)
+		e.Run = max(id, 1) // until there is one
+		if err := e.check(); err != nil {
+			return 0, 0, err
+		}
 		there, err := known(tx, &e)
 		if err != nil {
 			return 0, 0, explain(s.path, err)
@@ -59,9 +87,6 @@ func (s *Store) Import(r Run, all []Evaluation) (id int64, added int, err error)
 			}
 		}
 		e.Run = id
-		if err := e.check(); err != nil {
-			return 0, 0, err
-		}
 		row, err := e.row()
 		if err != nil {
 			return 0, 0, err
@@ -70,9 +95,6 @@ func (s *Store) Import(r Run, all []Evaluation) (id int64, added int, err error)
 			return 0, 0, explain(s.path, err)
 		}
 		added++
-	}
-	if err := tx.Commit(); err != nil {
-		return 0, 0, explain(s.path, err)
 	}
 	return id, added, nil
 }

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/kgen-dev/kgen/bench"
 )
@@ -160,8 +162,8 @@ func (s *Store) Begin(r Run) (*Run, error) {
 		return nil, err
 	}
 	r.Problem = problem
-	if r.Family == "" || r.GPU == "" || r.Policy == "" {
-		return nil, fmt.Errorf("run of family %q on GPU %q with policy %q: want all three", r.Family, r.GPU, r.Policy)
+	if err := r.check(); err != nil {
+		return nil, err
 	}
 	if r.Started.IsZero() {
 		r.Started = time.Now()
@@ -180,6 +182,30 @@ func (s *Store) Begin(r Run) (*Run, error) {
 		return nil, explain(s.path, err)
 	}
 	return &r, nil
+}
+
+// maxName bounds the names of a run, in bytes.
+const maxName = 256
+
+// check refuses a run that does not say of what it is.
+func (r *Run) check() error {
+	if r.Family == "" || r.GPU == "" || r.Policy == "" {
+		return fmt.Errorf("run of family %q on GPU %q with policy %q: want all three", r.Family, r.GPU, r.Policy)
+	}
+	return nil
+}
+
+// checkNames refuses names of another's run that are none.
+func (r *Run) checkNames() error {
+	for _, x := range []struct{ what, name string }{
+		{"kernel", r.Family}, {"GPU", r.GPU}, {"driver", r.Driver}, {"types", r.Types}, {"policy", r.Policy}, {"compiler", r.Compiler},
+	} {
+		odd := strings.ContainsFunc(x.name, func(c rune) bool { return !unicode.IsPrint(c) || c == utf8.RuneError })
+		if odd || len(x.name) > maxName || strings.TrimSpace(x.name) != x.name {
+			return fmt.Errorf("%s %.40q: want a name of at most %d printable bytes", x.what, x.name, maxName)
+		}
+	}
+	return nil
 }
 
 const insertRun = `INSERT INTO runs (started, command, family, problem, gpu, driver, types, policy, kgen, compiler, cost_model, budget, seed)
@@ -218,6 +244,9 @@ func (e *Evaluation) check() error {
 	if e.Config == "" || e.Run == 0 || e.Key == (Key{}) {
 		return errors.New("evaluation without a configuration, a run or a key")
 	}
+	if err := e.checkResources(); err != nil {
+		return err
+	}
 	for unit, us := range e.Limits {
 		if !(us >= 0) || math.IsInf(us, 0) {
 			return fmt.Errorf("evaluation of %q: limit %s of %g us: want a finite number, 0 or more", e.Config, unit, us)
@@ -229,6 +258,22 @@ func (e *Evaluation) check() error {
 		}
 	}
 	return e.checkTerms()
+}
+
+// checkResources refuses resources beyond what any GPU has.
+func (e *Evaluation) checkResources() error {
+	for _, x := range []struct {
+		what    string
+		n, most int
+	}{
+		{"registers", e.Registers, 1 << 16}, {"bytes of shared memory", e.SharedBytes, 1 << 30},
+		{"bytes of spills", e.SpillBytes, 1 << 30}, {"blocks an SM", e.CTAsPerSM, 1 << 10},
+	} {
+		if x.n < 0 || x.n > x.most {
+			return fmt.Errorf("evaluation of %q: %d %s: want 0 to %d", e.Config, x.n, x.what, x.most)
+		}
+	}
+	return nil
 }
 
 // termsOff is how far, relatively, the terms of a time may be from it: rounding

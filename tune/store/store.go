@@ -122,6 +122,9 @@ func readHeader(path string) (ours bool, err error) {
 	const magic, schemaCookie, id = "SQLite format 3\x00", 40, 68
 	header := make([]byte, 100)
 	n, err := io.ReadFull(f, header)
+	if errors.Is(err, io.EOF) {
+		return true, nil // begun anew since, by another process
+	}
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return false, err
 	}

@@ -26,6 +26,8 @@ type reply struct {
 	Code  *Code  `json:"code,omitempty"`
 	Ran   Ran    `json:"ran,omitzero"`
 	Error string `json:"error,omitempty"` // after which nothing can be tried
+
+	Mistake bool `json:"mistake,omitempty"` // the error is an ErrMistake
 }
 
 // preparer is a Bench that has something to do before its first run.
@@ -97,7 +99,7 @@ func serve(ctx context.Context, b Bench, r request) reply {
 		err = fmt.Errorf("request %q: want prepare, compile or run", r.Do)
 	}
 	if err != nil {
-		a.Error = err.Error()
+		a.Error, a.Mistake = err.Error(), errors.Is(err, ErrMistake)
 	}
 	return a
 }

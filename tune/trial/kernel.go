@@ -199,13 +199,13 @@ func (k *Kernel) cubin(ctx context.Context, file, kernel string, flags []string)
 		names = append(names, f.Kernels[i].Name)
 		if k.Called(f.Kernels[i].Name, kernel) {
 			if c.kernel != nil {
-				return nil, fmt.Errorf(`%s: two kernels are called %s: want it declared extern "C"`, file, kernel)
+				return nil, mistake{fmt.Errorf(`%s: two kernels are called %s: want it declared extern "C"`, file, kernel)}
 			}
 			c.kernel = &f.Kernels[i]
 		}
 	}
 	if c.kernel == nil {
-		return nil, fmt.Errorf("%s: no kernel %s: it has %s", file, kernel, orNone(names))
+		return nil, mistake{fmt.Errorf("%s: no kernel %s: it has %s", file, kernel, orNone(names))}
 	}
 	return c, nil
 }

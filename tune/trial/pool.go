@@ -206,7 +206,7 @@ func (p *Pool) work(ctx context.Context, point []int, deadline time.Duration, r 
 	if r.Do == "run" && !c.prepared {
 		a, err := c.ask(ctx, p.Deadlines.Prepare, request{Do: "prepare"})
 		if err == nil && a.Error != "" {
-			err = errors.New(a.Error)
+			err = a.fatal()
 		}
 		if err != nil {
 			p.drop(c)
@@ -223,7 +223,7 @@ func (p *Pool) work(ctx context.Context, point []int, deadline time.Duration, r 
 		return a, err
 	case a.Error != "":
 		p.drop(c)
-		return a, &fatalError{a.Error}
+		return a, a.fatal()
 	case p.OneDevice && a.Ran.Outcome == store.Runtime:
 		p.drop(c) // what failed may have left its context unusable
 	default:
@@ -233,19 +233,29 @@ func (p *Pool) work(ctx context.Context, point []int, deadline time.Duration, r 
 }
 
 // fatalError is a child's after which nothing can be tried.
-type fatalError struct{ text string }
+type fatalError struct {
+	text    string
+	mistake bool
+}
 
 func (e *fatalError) Error() string { return e.text }
 
+func (e *fatalError) Is(target error) bool { return e.mistake && target == ErrMistake }
+
+func (r *reply) fatal() error { return &fatalError{r.Error, r.Mistake} }
+
 // prepareError says why no child can be made ready: no configuration can be run then.
 func prepareError(ctx context.Context, err error, deadline time.Duration) error {
+	var fatal *fatalError
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case errors.As(err, &fatal):
+		return err
 	case errors.Is(err, errDeadline):
-		return &fatalError{fmt.Sprintf("the buffers and the reference were not ready within %s", deadline)}
+		return &fatalError{text: fmt.Sprintf("the buffers and the reference were not ready within %s", deadline)}
 	}
-	return &fatalError{err.Error()}
+	return &fatalError{text: err.Error()}
 }
 
 // outcome is how a trial ends whose child did.

@@ -5,6 +5,7 @@ package trial
 
 import (
 	"context"
+	"errors"
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/tune/store"
@@ -20,6 +21,16 @@ type Bench interface {
 	// if that was not done before or no times are asked for, and then for each of these.
 	Run(ctx context.Context, point []int, samples int) (Ran, error)
 }
+
+// ErrMistake says that a description is at fault, so that nothing can be tried.
+var ErrMistake = errors.New("a mistake in the description")
+
+// mistake is an error of whoever wrote the description, in its own words.
+type mistake struct{ error }
+
+func (mistake) Is(target error) bool { return target == ErrMistake }
+
+func (m mistake) Unwrap() error { return m.error }
 
 // Keeper is a Bench that keeps what came of a point, so that not even a killed process
 // loses it, until it hears that it is recorded.

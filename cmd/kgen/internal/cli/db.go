@@ -60,7 +60,7 @@ func (a *app) withStore(f *dbFlags, do func(*store.Store) error) error {
 // runSummary is a run as kgen db list shows it.
 type runSummary struct {
 	store.Run
-	Evaluations int                   `json:"evaluations"`
+	Evaluations int                   `json:"evaluations"` // new configurations
 	Outcomes    map[store.Outcome]int `json:"outcomes"`
 	BestUS      *float64              `json:"best_us"`
 	BestConfig  string                `json:"best_config,omitempty"`
@@ -72,9 +72,18 @@ func summarise(s *store.Store, r store.Run) (*runSummary, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum := &runSummary{Run: r, Evaluations: len(all), Outcomes: map[store.Outcome]int{}}
+	newest := map[store.Key]*store.Evaluation{} // a check supersedes what was predicted
+	for i := range all {
+		if e := &all[i]; !e.Single() {
+			newest[e.Key] = e
+		}
+	}
+	sum := &runSummary{Run: r, Evaluations: len(newest), Outcomes: map[store.Outcome]int{}}
 	for i := range all {
 		e := &all[i]
+		if newest[e.Key] != e {
+			continue
+		}
 		sum.Outcomes[e.Outcome]++
 		if e.Outcome.Timed() && (sum.BestUS == nil || e.TimeUS < *sum.BestUS) {
 			sum.BestUS, sum.BestConfig, sum.Provenance = &e.TimeUS, e.Config, e.Provenance.String()
@@ -114,7 +123,7 @@ func (a *app) dbList(f *dbFlags) *cobra.Command {
 
 func (a *app) printRuns(runs []*runSummary) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "RUN\tSTARTED\tKERNEL\tGPU\tEVALUATIONS\tFAILED\tBEST\t\tPOLICY")
+	fmt.Fprintln(w, "RUN\tSTARTED\tKERNEL\tGPU\tNEW\tFAILED\tBEST\t\tPOLICY")
 	for _, r := range runs {
 		best, failed := "-", 0
 		if r.BestUS != nil {

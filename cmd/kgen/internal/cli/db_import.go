@@ -46,17 +46,18 @@ func (a *app) importRuns(ctx context.Context, f *dbFlags, file string) error {
 		return err
 	}
 	return a.withStore(f, func(s *store.Store) error {
-		report := dbImportReport{File: file, Runs: []int64{}}
-		for _, r := range runs {
-			id, added, err := s.Import(r.Run, r.Evaluations)
-			if err != nil {
+		ids, added, err := s.Import(runs)
+		for _, machine := range []error{store.ErrReadOnly, store.ErrFull, store.ErrDisk, store.ErrBusy} {
+			if errors.Is(err, machine) {
 				return fmt.Errorf("%s: %w", file, err)
 			}
-			if id != 0 {
-				report.Runs = append(report.Runs, id)
-			}
-			report.Evaluations += added
-			report.Known += len(r.Evaluations) - added
+		}
+		if err != nil {
+			return usagef("%s: nothing is added: %w", file, err)
+		}
+		report := dbImportReport{File: file, Runs: append([]int64{}, ids...), Evaluations: added, Known: -added}
+		for _, r := range runs {
+			report.Known += len(r.Evaluations)
 		}
 		if a.json {
 			return a.printJSON(report)

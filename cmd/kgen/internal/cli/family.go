@@ -58,7 +58,7 @@ func (a *app) familyCommand(v familyVerb) *cobra.Command {
 		Example: v.example,
 		Args: func(c *cobra.Command, args []string) error {
 			if v.standsAlone(gpu) != nil {
-				return positional()(c, args)
+				return v.noFamily(c.CommandPath(), args)
 			}
 			if len(args) == 0 {
 				return usagef("%s: missing FAMILY: want one of %s%s", c.CommandPath(), strings.Join(familyNames(), ", "), v.otherwise)
@@ -115,6 +115,14 @@ func (v *familyVerb) standsAlone(gpu string) func(context.Context) error {
 	return v.alone(gpu)
 }
 
+// noFamily refuses a family beside what stands instead of one.
+func (v *familyVerb) noFamily(command string, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return usagef("%s %s: want a family, %s: not both", command, args[0], strings.TrimPrefix(v.otherwise, "; "))
+}
+
 func familySubcommand(v familyVerb, f *family.Family, gpu *string, own func(*cobra.Command)) *cobra.Command {
 	given := map[string]string{}
 	c := &cobra.Command{
@@ -126,7 +134,7 @@ func familySubcommand(v familyVerb, f *family.Family, gpu *string, own func(*cob
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if v.standsAlone(*gpu) != nil {
-				return positional()(c.Parent(), []string{f.Name})
+				return v.noFamily(c.Parent().CommandPath(), []string{f.Name})
 			}
 			j, err := newJob(f, *gpu, given)
 			if err != nil {

@@ -256,8 +256,8 @@ func (a *app) openStore(file string) (*store.Store, error) {
 			return nil, err
 		}
 	}
-	if info, err := os.Stat(file); err == nil && info.IsDir() {
-		return nil, usagef("--store %s: a folder: want a file", file)
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
+		return nil, usagef("--store %s: a folder, pipe or device: want a file", file)
 	}
 	s, err := store.Open(file)
 	switch {

@@ -1,10 +1,14 @@
 package cli
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strings"
 
 	"github.com/kgen-dev/kgen/tune/replay"
@@ -39,7 +43,7 @@ func (a *app) replay(ctx context.Context, f *tuneFlags, gpu string) error {
 	if a.json {
 		return a.printJSON(r)
 	}
-	a.printReplay(s, r)
+	a.printReplay(filepath.Base(f.replay), s, r)
 	return nil
 }
 
@@ -58,8 +62,13 @@ func spaceFileError(flag, file string, err error) error {
 	return fmt.Errorf("%s %s: %w", flag, file, err)
 }
 
-func (a *app) printReplay(s *replay.Space, r *replay.Run) {
-	fmt.Fprintf(a.out, "space     %d configurations of %d parameters%s\n", len(s.Entries), len(s.Names), parenthesised(strings.TrimSpace(visible(s.Kernel+" "+s.Device))))
+func (a *app) printReplay(file string, s *replay.Space, r *replay.Run) {
+	what := "" // a CSV does not say
+	if s.Kernel != "" || s.Device != "" {
+		what = fmt.Sprintf("%s on %s, ", cmp.Or(s.Kernel, "a kernel"), cmp.Or(s.Device, "a GPU"))
+	}
+	fmt.Fprintf(a.out, "%s\n", visible(what+"published in "+file))
+	fmt.Fprintf(a.out, "space     %d configurations of %d parameters\n", len(s.Entries), len(s.Names))
 	fmt.Fprintf(a.out, "tried     %d with %s, seed %d%s\n", r.Evaluations, r.Strategy, r.Seed, failedTries(r))
 	if r.Best == nil {
 		fmt.Fprintln(a.out, "best      none: every configuration tried failed")
@@ -68,8 +77,30 @@ func (a *app) printReplay(s *replay.Space, r *replay.Run) {
 	n := 0
 	for ; r.Trace[n].BestMS == nil || *r.Trace[n].BestMS != r.Best.TimeMS; n++ {
 	}
-	fmt.Fprintf(a.out, "best      %.4g ms, found at evaluation %d: %s\n", r.Best.TimeMS, r.Trace[n].Evaluation, visible(string(r.Best.Config)))
+	fmt.Fprintf(a.out, "best      %.4g ms, found at evaluation %d: %s\n", r.Best.TimeMS, r.Trace[n].Evaluation, configText(r.Best.Config))
 	fmt.Fprintf(a.out, "optimum   %.4g ms: the best has %.3f of its speed\n", r.Optimum, r.Fraction)
+}
+
+// configText writes a configuration's object as NAME=VALUE.
+func configText(object json.RawMessage) string {
+	d := json.NewDecoder(bytes.NewReader(object))
+	d.UseNumber()
+	var words []string
+	for {
+		t, err := d.Token()
+		if err != nil {
+			return visible(strings.Join(words, " "))
+		}
+		name, ok := t.(string)
+		if !ok {
+			continue // a brace
+		}
+		var value any
+		if err := d.Decode(&value); err != nil {
+			return visible(string(object))
+		}
+		words = append(words, fmt.Sprintf("%s=%v", name, value))
+	}
 }
 
 // failedTries counts what failed, by status.

@@ -33,6 +33,11 @@ func (a *app) tuneSpace(ctx context.Context, f *tuneFlags, gpuName string) error
 	if err := f.checkWorkers(); err != nil {
 		return err
 	}
+	if b.Unrunnable == nil {
+		if err := launches(b); err != nil {
+			return usagef("--space %s: %w", f.space, err)
+		}
+	}
 	if f.dryRun {
 		return a.printDryRun(b.Name, b.GPU, b.Space)
 	}
@@ -81,6 +86,30 @@ func readSpace(file, gpuName string) (*spec.Bound, error) {
 		return nil, usagef("--space %s: %w", file, err)
 	}
 	return b, nil
+}
+
+// mostLaunches is how many configurations are looked at for one that can be launched.
+const mostLaunches = 256
+
+// launches refuses a description under which none of the first configurations can be
+// launched.
+func launches(b *spec.Bound) error {
+	var first error
+	point, ok := b.Space.Next(nil)
+	for range mostLaunches {
+		if !ok {
+			break
+		}
+		_, err := b.Launch(point)
+		if err == nil {
+			return nil
+		}
+		if first == nil {
+			first = fmt.Errorf("no configuration can be launched, such as %s: %w", b.Space.At(point), err)
+		}
+		point, ok = b.Space.Next(point)
+	}
+	return first
 }
 
 // firstPoint is the default configuration's point, or else the space's first.
@@ -137,6 +166,8 @@ func (a *app) exploreSpace(ctx context.Context, f *tuneFlags, gpuName string, b 
 	case errors.Is(err, context.Canceled):
 		a.log.Info("what was done is recorded: the same command goes on from there", "store", s.Path())
 		return err
+	case errors.Is(err, trial.ErrMistake):
+		return usagef("--space %s: %w", f.space, err)
 	case errors.Is(err, explore.ErrNothing):
 		return fmt.Errorf("--space %s: %w", f.space, err)
 	case err != nil:
