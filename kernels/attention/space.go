@@ -43,7 +43,7 @@ func (p *Problem) space() *space.Space {
 			{Name: "wide", Expr: "BN <= 128 || sm == 90 && portable == 0 || BM*(DV + BN) <= 160*32*warps", Doc: "more than 128 keys where warpgroups multiply, or registers are left"},
 			{Name: "overlap", Expr: "overlap == 0 || sm == 90 && portable == 0 && stages >= 2 && BM == 16*warps", Doc: "products overlap where warpgroups multiply and others copy"},
 			{Name: "turns", Expr: "overlap <= 1 || warps == 8", Doc: "two warpgroups take turns"},
-			{Name: "overlap registers", Expr: "overlap == 0 || BM*(2*DV + 3*BN) <= 360*32*warps", Doc: "output, scores and the weights before them take 180 registers a thread at most"},
+			{Name: "overlap registers", Expr: "overlap == 0 || BM*(4*DV + (4 + elem)*BN) <= 4*(regs - 40)*32*warps", Doc: "output, scores and the weights before them fit a thread's registers, beside 40 others"},
 			{Name: "copy", Expr: "copy == 0 || sm == 90 && portable == 0", Doc: "threads copy to where warpgroups multiply from"},
 			{Name: "grid", Expr: "ceildiv(Sq, BM)*H*B <= 2147483647", Doc: "blocks of one launch"},
 		},
@@ -62,8 +62,11 @@ func (p *Problem) Space(gpu *target.GPU) (*space.Bound, error) {
 	env["B"], env["H"], env["D"] = int64(p.Batch), int64(p.Heads), int64(p.HeadDim)
 	env["DV"], env["elem"] = int64(p.HeadDimV), int64(bytesOf(p.elem()))
 	env["regs"] = 255
-	if gpu.CC.SM() == 90 {
-		env["regs"] = 240 // those of warpgroups that multiply
+	switch { // those of warpgroups that multiply: less where others transpose values of 8 bits
+	case gpu.CC.SM() == 90 && p.small():
+		env["regs"] = 224
+	case gpu.CC.SM() == 90:
+		env["regs"] = 240
 	}
 	env["Sq"], env["Sk"] = int64(p.Seq), int64(p.SeqKV)
 	env["causal"] = 0
