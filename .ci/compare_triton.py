@@ -154,7 +154,11 @@ TENSOR = ("HMMA", "HGMMA")
 
 
 def main_loop(sass):
-    """Instructions, and tensor instructions among them, of the innermost loop with the most of these."""
+    """Instructions, and tensor instructions among them, of the innermost loop with the most of these.
+
+    A branch back right behind another branch ends no loop: it comes from the repetition of a
+    wait, which ptxas sets aside behind the code.
+    """
     code, labels = [], {}
     for line in sass.splitlines():
         if m := re.match(r"^(\.L_x_\d+):", line):
@@ -163,7 +167,7 @@ def main_loop(sass):
             code.append((m.group(2), m.group(1)))
     best = (0, 0)
     for at, (op, text) in enumerate(code):
-        m = re.search(r"\(?(\.L_x_\d+)\)?", text) if op == "BRA" else None
+        m = re.search(r"\(?(\.L_x_\d+)\)?", text) if op == "BRA" and code[at - 1][0] != "BRA" else None
         start = labels.get(m.group(1), at + 1) if m else at + 1
         if start > at:
             continue
