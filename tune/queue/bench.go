@@ -342,7 +342,7 @@ func (b *Bench) publish(ctx context.Context, do, id string, j job) error {
 
 // put publishes a message, unless it is there.
 func put(ctx context.Context, js jetstream.JetStream, subject string, data []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, answerWait)
+	ctx, cancel := context.WithTimeout(ctx, attemptWait)
 	defer cancel()
 	_, err := js.Publish(ctx, subject, data)
 	if isDuplicate(err) {

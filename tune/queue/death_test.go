@@ -6,8 +6,10 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -25,6 +27,7 @@ import (
 const (
 	urlEnv  = "KGEN_QUEUE_URL"
 	nameEnv = "KGEN_QUEUE_WORKER"
+	dirEnv  = "KGEN_QUEUE_DIR" // of a tuner's server, at the URL
 )
 
 // deadly is the point that ends whoever compiles it.
@@ -33,7 +36,11 @@ const deadly = 13
 // TestMain lets the test binary be a worker that can be killed. It says what it does.
 func TestMain(m *testing.M) {
 	name := os.Getenv(nameEnv)
-	if name == "" {
+	switch {
+	case os.Getenv(dirEnv) != "":
+		fmt.Fprintln(os.Stderr, tuneForEver(os.Getenv(dirEnv), os.Getenv(urlEnv)))
+		os.Exit(1)
+	case name == "":
 		os.Exit(m.Run())
 	}
 	c, err := queue.Connect(os.Getenv(urlEnv), queue.Access{Token: token})
@@ -50,6 +57,27 @@ func TestMain(m *testing.M) {
 	}
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)
+}
+
+// tuneForEver compiles points, one after the other, and records nothing.
+func tuneForEver(dir, addr string) error {
+	s, err := queue.Serve(queue.ServerOptions{Addr: addr, Dir: dir, Access: queue.Access{Token: token}, Log: quiet()})
+	if err != nil {
+		return err
+	}
+	c, err := s.Connect()
+	if err != nil {
+		return err
+	}
+	b, err := queue.Open(context.Background(), c, options(identity))
+	if err != nil {
+		return err
+	}
+	for i := 0; ; i++ {
+		if _, err := b.Compile(context.Background(), []int{i}); err != nil {
+			return err
+		}
+	}
 }
 
 // process is a worker's.
@@ -192,4 +220,56 @@ func TestTunerComesAgain(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 5, tried)
 	require.Len(t, strings.Split(queue.Summary(again.Workers()), " "), 2)
+}
+
+// The same where the server goes with the tuner: workers wait for it.
+func TestServerComesAgain(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "queue")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	addr := l.Addr().String()
+	require.NoError(t, l.Close())
+	tuner := exec.Command(os.Args[0])
+	tuner.Env = append(os.Environ(), urlEnv+"="+addr, dirEnv+"="+dir)
+	tuner.Stderr = os.Stderr
+	require.NoError(t, tuner.Start())
+	defer func() { _ = tuner.Process.Kill() }()
+
+	const enough = 10
+	var mu sync.Mutex
+	tried := map[int]int{}
+	seen := make(chan struct{})
+	c, err := queue.ConnectPatiently(t.Context(), "nats://"+addr, queue.Access{Token: token}, quiet())
+	require.NoError(t, err)
+	c.Close()
+	stop, _ := work(t, "nats://"+addr, "w", identity, 1, &trier{delay: 5 * time.Millisecond, tried: func(_ string, point []int) {
+		mu.Lock()
+		defer mu.Unlock()
+		if tried[point[0]]++; point[0] == enough && tried[enough] == 1 {
+			close(seen)
+		}
+	}})
+	defer stop()
+	<-seen
+	require.NoError(t, tuner.Process.Kill())
+	_ = tuner.Wait()
+
+	s := serve(t, dir, addr, queue.Access{Token: token})
+	again, err := s.Connect()
+	require.NoError(t, err)
+	b, err := queue.Open(t.Context(), again, options(identity))
+	require.NoError(t, err)
+	for i := range enough + 10 {
+		built, err := b.Compile(t.Context(), []int{i})
+		require.NoError(t, err)
+		require.Equal(t, builtOf([]int{i}).Outcome, built.Outcome)
+	}
+	mu.Lock()
+	for i := range enough { // what was under way at the kill may be done twice
+		require.Equal(t, 1, tried[i], "point %d", i)
+	}
+	mu.Unlock()
+	b.Close()
+	again.Close()
+	require.NoError(t, s.Close())
 }

@@ -46,7 +46,8 @@ const (
 	greetEvery     = time.Second        // a worker says that it is there
 	lostAfter      = 5 * time.Second    // without that it counts as lost
 	answerWait     = 5 * time.Second    // for the server
-	pullWait       = 5 * time.Second    // of a request for a job
+	attemptWait    = 2 * time.Second    // for the server, in what is tried again: it may be another by then
+	pullWait       = 2 * time.Second    // of a request for a job, likewise
 	retryWait      = time.Second / 2    // after an error of the connection
 	keptFor        = 7 * 24 * time.Hour // messages, and folders of servers, that nobody came back for
 )

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
@@ -372,4 +373,31 @@ func TestFinalsAreOnOneGPU(t *testing.T) {
 			stops[1]()
 		}
 	}
+}
+
+// A worker goes from one tuning to the next on a server, and waits for it.
+func TestOneTuningAfterTheOther(t *testing.T) {
+	s, c := place(t)
+	stop, _ := work(t, s.URL(), "w", identity, 1, &trier{})
+	defer stop()
+	for _, name := range []string{"a", "b"} {
+		b, err := queue.Open(t.Context(), c, options(identity, name))
+		require.NoError(t, err)
+		tuneAll(t, b, 3, bench.Predicted)
+		b.Close()
+	}
+}
+
+// A server without JetStream is none for a tuning.
+func TestServerWithoutJetStream(t *testing.T) {
+	ns, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true})
+	require.NoError(t, err)
+	ns.Start()
+	defer ns.Shutdown()
+	require.True(t, ns.ReadyForConnections(time.Minute))
+	c, err := queue.Connect(ns.ClientURL(), queue.Access{})
+	require.NoError(t, err)
+	defer c.Close()
+	_, err = queue.Open(t.Context(), c, options(identity))
+	require.ErrorIs(t, err, queue.ErrNoJetStream)
 }

@@ -108,7 +108,7 @@ func (s *session) next(lane string, c *jetstream.Consumer) (jetstream.Msg, error
 // rest waits after an error of the server, and ends the session if its queue is gone.
 func (s *session) rest(err error) {
 	s.Log.Debug("the server", "error", err)
-	ctx, cancel := context.WithTimeout(s.ctx, answerWait)
+	ctx, cancel := context.WithTimeout(s.ctx, attemptWait)
 	defer cancel()
 	if _, err := s.js.Stream(ctx, s.stream()); isGone(err) {
 		s.gone.Do(func() { s.Log.Info("the tuning has ended", "tuning", s.tune) })
@@ -234,7 +234,7 @@ func (s *session) finish(m jetstream.Msg, id string, r result) {
 		}
 		_ = m.InProgress()
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, answerWait)
+	ctx, cancel := context.WithTimeout(s.ctx, attemptWait)
 	defer cancel()
 	if err := m.DoubleAck(ctx); err != nil {
 		s.Log.Debug("a job was not acknowledged", "error", err)
