@@ -105,3 +105,38 @@ func TestWhatBlocksDivide(t *testing.T) {
 		require.Contains(t, k.Notes[0], tt.why, tt.new)
 	}
 }
+
+// TestKeptRowsFit holds that shared memory has room for what layernorm's space says that it
+// keeps, up to the longest rows: whatever else a kernel puts there.
+func TestKeptRowsFit(t *testing.T) {
+	f, err := kernels.Family("layernorm")
+	require.NoError(t, err)
+	for _, tt := range []struct {
+		gpu   string
+		cols  []string
+		dtype string
+	}{
+		{"h100", []string{"57344", "57345", "65536", "425984", "458752", "458751"}, "bf16"},
+		{"h100", []string{"57344", "458752"}, "f32"},
+		{"rtx5090", []string{"24576", "40960", "49152", "98304", "196608"}, "f16"},
+		{"a100", []string{"40960", "40959"}, "bf16"},
+		{"t4", []string{"12288", "16383"}, "f16"},
+	} {
+		gpu, err := target.Lookup(tt.gpu)
+		require.NoError(t, err)
+		for _, cols := range tt.cols {
+			p, err := f.Problem(map[string]string{"rows": "4", "cols": cols, "dtype": tt.dtype}, gpu)
+			require.NoError(t, err)
+			b, err := p.Space(gpu)
+			require.NoError(t, err)
+			kept := slices.DeleteFunc(slices.Collect(b.All()), func(c space.Config) bool { n, _ := c.Get("keep"); return n == 0 })
+			for i := 0; i < len(kept); i += 4 {
+				c := kept[i]
+				prog, err := p.Program(c)
+				require.NoError(t, err)
+				_, err = codegen.Compile(prog, gpu, codegen.Options{})
+				require.NoError(t, err, "%s, %s columns: %s", gpu.Name, cols, c)
+			}
+		}
+	}
+}

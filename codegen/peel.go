@@ -12,8 +12,9 @@ import (
 //
 // A small loop is split there in two: the first part selects nothing. A loop with
 // dots stays whole, since two copies of its body would cost twice the instruction
-// cache and twice ptxas' time, and so does one that the blocks of a cluster divide;
-// its masks move behind a branch that all threads take alike.
+// cache and twice ptxas' time; its masks move behind a branch that all threads take
+// alike. One that the blocks of a cluster divide keeps its masks: a part of it would be
+// divided otherwise, and a branch would have a layout of its own.
 func peel(k *ir.Kernel) {
 	p := &peeler{k: k}
 	p.region(k.Body)
@@ -41,7 +42,7 @@ func (p *peeler) region(r *ir.Region) {
 // split emits the loop's part without masks, if there is one, and returns the rest.
 func (p *peeler) split(e *editor, o *ir.Op) *ir.Op {
 	step := o.Args[2]
-	if !isConst(step) || step.Def.Int <= 0 {
+	if !isConst(step) || step.Def.Int <= 0 || o.Blocks > 1 {
 		return o
 	}
 	body := o.Regions[0]
@@ -65,7 +66,7 @@ func (p *peeler) split(e *editor, o *ir.Op) *ir.Op {
 		return o
 	}
 	mid := p.middle(e, o, bounds)
-	if o.Blocks > 1 || slices.ContainsFunc(body.Ops, func(b *ir.Op) bool { return b.Code == ir.OpDot }) {
+	if slices.ContainsFunc(body.Ops, func(b *ir.Op) bool { return b.Code == ir.OpDot }) {
 		p.branch(body, mid, proved)
 		return o
 	}
