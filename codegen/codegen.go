@@ -34,7 +34,8 @@ type Options struct {
 	// Verify checks the program between passes.
 	Verify bool
 	// Portable leaves out what only the GPU's own architecture has, such as wgmma on
-	// sm_90a: the code also runs on later GPUs.
+	// sm_90a, and tensor maps: the code also runs on later GPUs, and whatever launches it
+	// needs no more than a driver's launch.
 	Portable bool
 }
 
@@ -61,6 +62,13 @@ type Kernel struct {
 	// scalars by name, must be at most math.MaxInt32, so that no index leaves 32 bits.
 	Bounds []ir.Expr
 	Notes  []string // what the target has and the kernel goes without, and why
+}
+
+// TensorMaps tells whether launches take tensor maps.
+func (c *Compiled) TensorMaps() bool {
+	return slices.ContainsFunc(c.Kernels, func(k Kernel) bool {
+		return slices.ContainsFunc(k.Params, func(p Param) bool { return p.Kind == ParamTensorMap })
+	})
 }
 
 // Assumption is something a launch must check of its arguments.
@@ -128,7 +136,10 @@ func (c *Compiled) kernel(k *ir.Kernel, gpu *target.GPU, o Options) error {
 		return fmt.Errorf("kernel %s: %d warps: %w: want a power of two up to 32", k.Name, w, ErrUnsupported)
 	}
 	most := gpu.Limits().SharedPerBlock
-	s := &state{kernel: k.Clone(), machine: &machine{sm: gpu.CC.SM(), wgmma: gpu.Arch() == "sm_90a" && !o.Portable && k.Hints.Portable == 0, shared: most}}
+	own := !o.Portable && k.Hints.Portable == 0
+	s := &state{kernel: k.Clone(), machine: &machine{
+		sm: gpu.CC.SM(), wgmma: own && gpu.Arch() == "sm_90a", maps: own && gpu.CC.AtLeast(9, 0), shared: most,
+	}}
 	for _, p := range pipeline {
 		if err := s.run(p, o); err != nil {
 			return err

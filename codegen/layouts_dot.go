@@ -10,7 +10,7 @@ import (
 // dot gives a dot its fragments: those of the tensor-core instruction that
 // multiplies its types, or plain register tiles where there is none.
 func (c *chooser) dot(o *ir.Op, s *slot) {
-	if staysShared(o.Args[1]) {
+	if c.m.wgmma && staysShared(o.Args[1]) {
 		c.warpgroupDot(o, s)
 		return
 	}

@@ -11,7 +11,8 @@ import (
 // machine is what lowering asks of the target's instruction set.
 type machine struct {
 	sm     int  // compute capability times ten
-	wgmma  bool // has the warpgroup's matrix instruction, and copies by tensor maps
+	wgmma  bool // has the warpgroup's matrix instruction
+	maps   bool // copies by tensor maps
 	shared int  // bytes of shared memory that a block may have
 
 	notes []string // on what a kernel does without

@@ -27,7 +27,7 @@ import (
 // says how it lies.
 func stage(k *ir.Kernel, m *machine) {
 	forget(k.Body)
-	s := &stager{k: k, users: usersOf(k.Body), written: map[*ir.Value]bool{}}
+	s := &stager{k: k, roles: m.wgmma, users: usersOf(k.Body), written: map[*ir.Value]bool{}}
 	for _, o := range globalAccesses(k.Body, nil) {
 		if writesGlobal(o) {
 			param, _ := root(o.View())
@@ -62,6 +62,7 @@ type stager struct {
 	users   users
 	written map[*ir.Value]bool // parameters that the kernel stores to
 	tensor  map[*ir.Op]*layout.Shared
+	roles   bool            // warps of their own may copy
 	across  map[*ir.Op]bool // loads of tensor that a role transposes
 	threads map[*ir.Op]bool // loads of tensor that threads copy, not tensor maps
 

@@ -12,7 +12,7 @@ import (
 // maps copy all that is staged, and the warp can compute where from by itself.
 func (p *pipeliner) specialises() bool {
 	s, o := p.stager, p.loop
-	if p.depth < 2 && !o.Specialise || max(s.k.Hints.Warps, 1)+copyWarps > layout.MaxWarps || s.at != s.k.Body || s.producer != nil {
+	if !s.roles || p.depth < 2 && !o.Specialise || max(s.k.Hints.Warps, 1)+copyWarps > layout.MaxWarps || s.at != s.k.Body || s.producer != nil {
 		return false
 	}
 	alone := scalarsOf(s.k)

@@ -53,13 +53,14 @@ func (m *machine) wgmmaTile(o *ir.Op, warps int) (t wgmmaTile, ok bool) {
 	return t, t.n > 0 && rows%(simt.WgmmaM*groups) == 0 && bits.OnesCount(uint(groups)) == 1 && depth%t.form.Info().K == 0
 }
 
-// tensorLoads finds the loads that a tensor map copies to shared memory, where wgmma
-// reads them: for each how its buffers lie. All dots of such a load are products of
-// warpgroups, and all of such a product's right operands are such loads. Where tensor maps
-// can't copy all that a loop loads, or shall not, threads copy it.
+// tensorLoads finds the loads that a tensor map copies to shared memory, where wgmma, or
+// ldmatrix for mma.sync, reads them: for each how its buffers lie. Where there is wgmma, all
+// dots of such a load are products of warpgroups, and all of such a product's right operands
+// are such loads; where tensor maps can't copy all that a loop loads then, or shall not,
+// threads copy it.
 func tensorLoads(s *stager, m *machine) map[*ir.Op]*layout.Shared {
 	found := map[*ir.Op]*layout.Shared{}
-	if !m.wgmma {
+	if !m.maps {
 		return found
 	}
 	f := newFacts(s.k)
@@ -78,7 +79,8 @@ func tensorLoads(s *stager, m *machine) map[*ir.Op]*layout.Shared {
 				byMap = false
 			}
 		}
-		if byMap {
+		if byMap || !m.wgmma {
+			maps.DeleteFunc(found, func(_ *ir.Op, l *layout.Shared) bool { return l == nil })
 			return
 		}
 		for _, st := range loads {
@@ -99,6 +101,10 @@ func tensorLoads(s *stager, m *machine) map[*ir.Op]*layout.Shared {
 		if o.Code == ir.OpFor {
 			add(o.Regions[0], s.dependents(o.Regions[0], o.Regions[0].Params[0]))
 		}
+	}
+	if !m.wgmma {
+		keepFragments(s.k.Body, found, m)
+		return found
 	}
 	warps := max(s.k.Hints.Warps, 1)
 	s.across = s.crossing(found, m, warps)
@@ -132,6 +138,19 @@ func tensorLoads(s *stager, m *machine) map[*ir.Op]*layout.Shared {
 		}
 	}
 	return found
+}
+
+// keepFragments drops the loads that ldmatrix cannot read as mma.sync wants them: what is
+// not of 16 bits.
+func keepFragments(r *ir.Region, found map[*ir.Op]*layout.Shared, m *machine) {
+	for _, o := range dotsIn(r, nil) {
+		_, ok := m.tensorForm(o)
+		for _, v := range o.Args[:2] {
+			if load := loadOf(v); load != nil && (!ok || v.Type.Elem.Bits() != 16) {
+				delete(found, load)
+			}
+		}
+	}
 }
 
 // refuse notes why the warpgroup's instruction does not compute a dot of 16-bit floats.
@@ -319,5 +338,5 @@ func ringOf(v *ir.Value) *ir.Value {
 // staysShared tells whether an operand of a warpgroup's product is read where it lies.
 func staysShared(v *ir.Value) bool {
 	r := ringOf(v)
-	return r != nil && r.Type.Shared != nil
+	return r != nil && r.Type.Shared != nil && v.Type.Layout == nil
 }

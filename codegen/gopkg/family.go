@@ -154,7 +154,7 @@ func (w *writer) planFunc() {
 		}
 		row := jen.Dict{
 			jen.Id("name"): jen.Lit(v.Name), jen.Id("gpu"): jen.Lit(v.GPU), jen.Id("major"): jen.Lit(sm / 10), jen.Id("minor"): jen.Lit(sm % 10),
-			jen.Id("only"): jen.Lit(v.only()), jen.Id("maps"): jen.Lit(v.maps()),
+			jen.Id("only"): jen.Lit(v.only()), jen.Id("maps"): jen.Lit(v.Compiled.TensorMaps()),
 			jen.Id("driver"): jen.Lit(v.Driver), jen.Id("shared"): jen.Lit(shared), jen.Id("plan"): jen.Id(planOf(v)),
 		}
 		if v.Dispatch != nil {

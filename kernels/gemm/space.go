@@ -33,7 +33,7 @@ func (p *Problem) space() *space.Space {
 			{Name: "split", Values: []int{1, 2, 4, 8}, Doc: "parts that K is cut into, added up by a second launch"},
 			{Name: "cluster", Values: []int{1, 2, 4}, Doc: "tile rows that run together and copy their columns of B once, each a part"},
 			{Name: "persistent", Values: []int{0, 1}, Doc: "1: one wave of blocks goes from tile to tile, and copies the next one's first steps while it stores"},
-			{Name: "portable", Values: []int{0, 1}, Doc: "1: without the instructions that only the GPU's own architecture has"},
+			{Name: "portable", Values: []int{0, 1}, Doc: "1: without tensor maps, and the instructions that only the GPU's own architecture has"},
 			{Name: "copy", Values: []int{0}, Also: []int{1}, Doc: "1: threads copy for warpgroups (cp.async), as they do where strides allow no tensor maps"},
 		},
 		Constraints: []space.Constraint{
@@ -47,7 +47,7 @@ func (p *Problem) space() *space.Space {
 			{Name: "raster", Expr: "group == 1 || ceildiv(M, BM) > group", Doc: "groups only where there are several"},
 			{Name: "split", Expr: "split == 1 || ceildiv(K, BK) >= split && ceildiv(M, BM)*ceildiv(N, BN)*split <= 2*sm_count", Doc: "K is cut only to fill idle SMs"},
 			{Name: "cluster", Expr: "cluster == 1 || wgmma == 1 && group % cluster == 0 && BM % (16*warps) == 0 && BN >= 64 && ceildiv(M, BM) > 1", Doc: "clusters only where warpgroups multiply, and walk columns together"},
-			{Name: "portable", Expr: "portable == 0 || wgmma == 1 && cluster == 1 && split == 1 && group == 8 && BM % (16*warps) == 0 && BK*elem <= 128 && BM*BN >= 64*128 && stages <= 4", Doc: "portable only where there is another way"},
+			{Name: "portable", Expr: "portable == 0 || wgmma == 1 && cluster == 1 && split == 1 && group == 8 && BM % (16*warps) == 0 && BK*elem <= 128 && BM*BN >= 64*128 && stages <= 4 || maps == 1 && split == 1 && group == 8", Doc: "portable only where there is another way"},
 			{Name: "persistent", Expr: "persistent == 0 || wgmma == 1 && portable == 0 && split == 1 && stages >= 2 && BM % (16*warps) == 0 && ceildiv(M, BM)*ceildiv(N, BN) > sm_count", Doc: "persistent only where warpgroups multiply, and there is more than one wave of tiles"},
 			{Name: "copy", Expr: "copy == 0 || wgmma == 1 && cluster == 1 && portable == 0 && persistent == 0", Doc: "threads copy to where warpgroups multiply from, each block for itself"},
 			{Name: "pipeline", Expr: "sm >= 80 || stages <= 2", Doc: "before 8.0 a stage is prefetched through registers"},
@@ -68,9 +68,12 @@ func (p *Problem) Space(gpu *target.GPU) (*space.Bound, error) {
 	case p.small():
 		env["acc"] = 96 // so do the products of a step, which are added to the sums
 	}
-	env["wgmma"] = 0
-	if p.warpgroups(gpu) {
+	env["wgmma"], env["maps"] = 0, 0
+	switch {
+	case p.warpgroups(gpu):
 		env["wgmma"] = 1
+	case gpu.CC.AtLeast(10, 0) && p.math().Tensor() && p.elem().Bits() == 16:
+		env["maps"] = 1
 	}
 	return p.space().Bind(env)
 }

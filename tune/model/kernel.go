@@ -29,13 +29,17 @@ func prepare(k *simt.Kernel) *kernel {
 	p := &kernel{Kernel: k, need: s.need, brief: map[*simt.Block][]*simt.Instr{}}
 	p.eval = make([]func(x, y, z int64) (int64, bool), k.NumValues())
 	p.evaluators(k.Body)
+	copies, warpgroups := false, false
 	simt.Walk(k.Body, func(in *simt.Instr) {
-		p.roles = p.roles || in.Op == simt.OpTensorLoad || in.Op == simt.OpMbarCopied
+		copies = copies || in.Op == simt.OpTensorLoad || in.Op == simt.OpMbarCopied
+		warpgroups = warpgroups || in.Op == simt.OpWgmma
 		p.ahead = p.ahead || in.Op == simt.OpFor && leavesUnderWay(in.Body)
 		p.turns = p.turns || in.Op == simt.OpFor && takesTurns(in.Body)
 	})
-	p.ring = ringOf(k)
-	p.first.find(k.Body)
+	if p.roles = copies && warpgroups; p.roles {
+		p.ring = ringOf(k)
+		p.first.find(k.Body)
+	}
 	return p
 }
 

@@ -93,7 +93,7 @@ func newLaunch(g *target.GPU, k *simt.Kernel, s *codegen.PlanStep, in Inputs) (*
 	if err != nil {
 		return nil, err
 	}
-	w.clock = newTimeline(g, k)
+	w.clock = newTimeline(g, l.kernel)
 	w.run()
 	l.traffic, l.cycles, l.written = w.counts, w.clock.cycles(), float64(bench.SectorBytes*(w.counts.Stores.Sectors+w.counts.Writes.Sectors))
 	l.ends, l.between = w.clock.ends()

@@ -43,6 +43,9 @@ type timeline struct {
 	open   float64   // when the copies since the last commit have landed
 	groups []float64 // when each group of copies has
 
+	own    bool      // the warp asks for the tensor maps' copies that it waits for
+	landed []float64 // when those have that it has not waited for
+
 	product  float64   // when the wgmma instructions since the last commit are over
 	products []float64 // when each group of them is
 
@@ -104,8 +107,8 @@ func ratesOf(g *target.GPU) rates {
 
 func partitions(g *target.GPU) float64 { return float64(g.Architecture().Partitions) }
 
-func newTimeline(g *target.GPU, k *simt.Kernel) *timeline {
-	return &timeline{rates: ratesOf(g), ready: make([]float64, k.NumValues())}
+func newTimeline(g *target.GPU, k *kernel) *timeline {
+	return &timeline{rates: ratesOf(g), ready: make([]float64, k.NumValues()), own: !k.roles}
 }
 
 // mark is how far the instructions have got.
@@ -143,6 +146,11 @@ func (t *timeline) instr(in *simt.Instr) {
 		t.from = max(t.from, t.last) // a warp issues in order, and no compiler moves products over what comes before them
 		t.held(in, start)
 		return
+	case simt.OpMbarWait:
+		if len(t.landed) > 0 {
+			t.wait(t.landed[0])
+			t.landed, start = t.landed[1:], max(start, t.from)
+		}
 	case simt.OpCpAsyncCommit:
 		t.groups = append(t.groups, t.open)
 		t.open = 0
@@ -161,6 +169,9 @@ func (t *timeline) instr(in *simt.Instr) {
 	t.end = max(t.end, done)
 	if pipe == simt.PipeTensor {
 		t.multiplies(start, done)
+	}
+	if in.Op == simt.OpMbarExpect && t.own {
+		t.landed = append(t.landed, start+memoryLatency)
 	}
 	if in.Op == simt.OpCpAsync {
 		t.open = max(t.open, done)

@@ -54,7 +54,7 @@ func alone(t *testing.T, keys int, settings ...string) *timeline {
 	compiled, plan := compile(t, p, c, gpu)
 	k := prepare(compiled.Module.Kernels[0])
 	w := newWalk(k, &plan.Steps[0], family.Integers(p.Args()), 0, k.Threads)
-	w.clock = newTimeline(gpu, k.Kernel)
+	w.clock = newTimeline(gpu, k)
 	w.run()
 	return w.clock
 }

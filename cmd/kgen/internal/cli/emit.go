@@ -39,7 +39,7 @@ What stage tile prints can be edited and read back as a file.`,
 		flags: func(c *cobra.Command) {
 			choiceFlag(c, stage, "stage", "what to print (default cuda)")
 			settingFlag(c, &set)
-			c.Flags().BoolVar(&portable, "portable", false, "leave out what only the GPU's own architecture has, such as wgmma on sm_90a")
+			c.Flags().BoolVar(&portable, "portable", false, "leave out tensor maps and what only the GPU's own architecture has, such as wgmma on sm_90a")
 			c.Flags().BoolVar(&passes, "passes", false, "print the program after each pass, and what --stage names if given")
 			c.Flags().StringVarP(&file, "output", "o", "", "write to `FILE`, whole or not at all; - is standard output")
 		},

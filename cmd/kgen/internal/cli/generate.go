@@ -42,9 +42,9 @@ gets for 0. A size that is set (gemm:m=512) only says for which problem the
 configuration is. The configuration is the best verified one of the store for the problem
 of the flags and the GPU, or else the default; a plan's Provenance says which. With
 --rule plans choose among several by sizes, as kgen tune --shapes found best.
-Code is portable, for later GPUs too. Where a GPU has more of its own, as Hopper
-has wgmma and tensor maps, there is a variant of each: plans take the one with
-tensor maps for devices of which Device.TensorMaps says that they can be encoded.
+Code is portable, for later GPUs too. Where a GPU has more, as Hopper has wgmma
+and tensor maps and Blackwell has the latter, there is a variant of each: plans take
+the one with tensor maps for devices of which Device.TensorMaps says that they can be encoded.
 
 The folder must be new, empty or of an earlier run, and is made with those above
 it; what an earlier run wrote
@@ -334,8 +334,11 @@ func (g *generator) family(f *family.Family, given map[string]string, gpus []*ta
 
 func variantName(f *family.Family, gpu *target.GPU, n int, v *gopkg.Variant) string {
 	name := strings.ToLower(f.Prefix) + "_" + strings.ReplaceAll(gpu.ID, "-", "_")
-	if arch := v.Compiled.Module.Arch; strings.HasSuffix(arch, "a") {
+	switch arch := v.Compiled.Module.Arch; {
+	case strings.HasSuffix(arch, "a"):
 		name += "_" + strings.ReplaceAll(arch, "_", "")
+	case v.Compiled.TensorMaps():
+		name += "_maps"
 	}
 	if v.Dispatch != nil {
 		name += "_leaf" + strconv.Itoa(v.Leaf)
@@ -397,7 +400,7 @@ func (g *generator) variants(f *family.Family, p family.Problem, gpu *target.GPU
 	}
 	g.note(f, gpu, c, from)
 	var out []gopkg.Variant
-	if strings.HasSuffix(own.Module.Arch, "a") {
+	if special(own) {
 		v, err := newVariant(own, gpu, c, from)
 		if err != nil {
 			return nil, err
@@ -413,6 +416,12 @@ func (g *generator) variants(f *family.Family, p family.Problem, gpu *target.GPU
 		return nil, err
 	}
 	return append(out, *v), nil
+}
+
+// special tells whether portable code must stand beside a kernel: it is for one
+// architecture, or takes tensor maps.
+func special(c *codegen.Compiled) bool {
+	return strings.HasSuffix(c.Module.Arch, "a") || c.TensorMaps()
 }
 
 func newVariant(c *codegen.Compiled, gpu *target.GPU, config space.Config, from string) (*gopkg.Variant, error) {

@@ -138,7 +138,7 @@ func (g *generator) byRule(r *sizeRule, f *family.Family, p family.Problem, gpu 
 		if err != nil {
 			return nil, compileError(fmt.Errorf("%s on %s: %w", f.Name, gpu.ID, err))
 		}
-		if !strings.HasSuffix(own.Module.Arch, "a") {
+		if !special(own) {
 			portable = true
 			if own, err = compileFor(p, c, gpu, true); err != nil {
 				return nil, compileError(fmt.Errorf("%s on %s: %w", f.Name, gpu.ID, err))
