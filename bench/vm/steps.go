@@ -71,7 +71,7 @@ func (l *launch) tooMany(order int64) {
 	key := faultKey{class: bench.Deadlock}
 	if f := l.faults.add(key, 1); f != nil {
 		f.Kernel, f.Block = l.prog.name, l.blockID(order)
-		f.Message = fmt.Sprintf("no end after %d warp instructions: %d of %d blocks have run (starting one counts as %d)",
+		f.Message = fmt.Sprintf("no end after %d warp instructions: %d of %d blocks have run (starting one counts as %d): want fewer blocks, --blocks or more --max-steps",
 			l.steps, l.done, l.total, l.startSteps())
 	}
 	l.abort.Store(true)

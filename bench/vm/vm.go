@@ -86,6 +86,7 @@ type Device struct {
 	mem      memory
 	l2       l2Cache
 	modules  map[int]*module
+	fitting  *target.GPU // without a GPU of the options: that of the last module
 	nextID   int
 	classBit map[bench.FaultClass]checkBits
 }
@@ -124,10 +125,15 @@ var _ bench.Device = (*Device)(nil)
 // BareName is the name of a machine that is no certain GPU.
 const BareName = "virtual machine"
 
-// Name says what runs: the GPU's name stands behind BareName.
+// Name says what runs: the GPU's name stands behind BareName and a comma, or behind
+// "as on" where none was asked for and that of the last module loaded is the oldest that
+// fits.
 func (d *Device) Name() string {
-	if d.opt.GPU != nil {
+	switch {
+	case d.opt.GPU != nil:
 		return BareName + ", " + d.opt.GPU.Name
+	case d.fitting != nil:
+		return BareName + " as on " + d.fitting.Name
 	}
 	return BareName
 }
@@ -219,6 +225,7 @@ func (d *Device) Load(ctx context.Context, file string, src []byte) (_ *bench.Mo
 	if err != nil {
 		return nil, err
 	}
+	d.fitting = gpu
 	d.nextID++
 	m.info.ID = d.nextID
 	d.modules[m.info.ID] = m

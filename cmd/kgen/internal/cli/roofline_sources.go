@@ -226,7 +226,10 @@ func (f *importFlags) readJSON(ctx context.Context, file string, text []byte) (*
 		if err := json.Unmarshal(text, &r); err != nil {
 			return nil, fmt.Errorf("%s:%w", file, jsontext.Locate(text, err))
 		}
-		named := strings.TrimPrefix(strings.TrimPrefix(r.Device, vm.BareName), ", ") // of a GPU the driver's name
+		named := strings.TrimPrefix(r.Device, vm.BareName+", ") // of a GPU the driver's name
+		if strings.HasPrefix(named, vm.BareName) {
+			named = "" // the virtual machine was asked for none
+		}
 		return &imported{found: []roofline.Kernel{*k}, named: named}, nil
 	case err == nil && !has("cache") && !has("results") && !has("Results"):
 		return nil, fmt.Errorf("%s:1: neither what kgen run or kgen tune prints, nor a tuning space", file)

@@ -81,6 +81,9 @@ func (a *app) runCase(cmd *cobra.Command, file string, f *runFlags) error {
 	if f.device.value == "cuda" {
 		open = func() (bench.Device, error) { return openGPU(cmd) }
 	}
+	if end := filepath.Ext(file); end == ".cu" || end == ".ptx" {
+		return usagef("%s: a case is a JSON file: kgen check %[1]s runs a kernel from flags, and kgen case new %[1]s writes a case to fill in", visible(file))
+	}
 	return a.runOn(cmd.Context(), open, &f.extent, func(bench.Device) (*bench.Case, error) {
 		c, err := bench.ReadCase(file)
 		return c, usage(err)
