@@ -111,7 +111,7 @@ func (m *module) locate(s *bench.Site, in *ptx.Instruction) {
 	}
 	s.Line = int(in.Pos.Line)
 	s.PTX = opcode(in)
-	if in.Loc != nil {
+	if in.Loc != nil && in.Loc.Line > 0 { // 0: the compiler's own, of no line
 		if name, ok := m.files[in.Loc.File]; ok {
 			s.Source = fmt.Sprintf("%s:%d", name, in.Loc.Line)
 		}
