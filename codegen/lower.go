@@ -69,12 +69,11 @@ func lower(k *ir.Kernel, m *machine) (*simt.Kernel, []Param, error) {
 	if s.Persistent, single = persistentOf(k); single != nil && m.wgmma && !errors.Is(single, errNoCopies) {
 		m.note("blocks have one tile each: %v", single)
 	}
-	most := 0
-	if s.Persistent {
-		most = m.shared
-	}
-	if l.plan, err = planShared(k, l.f, warps, most); err != nil {
+	if l.plan, err = l.planShared(k); err != nil {
 		return nil, nil, fmt.Errorf("kernel %s: %w", k.Name, err)
+	}
+	if s.Pingpong {
+		s.Threads = 32 * (l.mainWarps() + copyWarps)
 	}
 	if l.cluster, alone = clusterOf(k); alone != nil && m.wgmma && (!errors.Is(alone, errNoCopies) || len(m.notes) == 0) { // else staging has said why
 		m.notes = append(m.notes, fmt.Sprintf("clusters of %d blocks are left out: %v", k.Hints.Cluster, alone))
@@ -97,6 +96,24 @@ func lower(k *ir.Kernel, m *machine) (*simt.Kernel, []Param, error) {
 	}
 	l.landAll()
 	return s, l.params, nil
+}
+
+// planShared plans the shared memory, and whether warpgroups have tiles in turns: what
+// they share but the copies and stores, they could not.
+func (l *lowering) planShared(k *ir.Kernel) (*sharedPlan, error) {
+	if !l.s.Persistent {
+		return planShared(k, l.f, l.warps, room{})
+	}
+	plan, err := planShared(k, l.f, l.warps, room{l.m.shared, 1})
+	if err != nil || k.Hints.Persistent < 2 {
+		return plan, err
+	}
+	if alone := pingpongOf(k, plan); alone != nil {
+		l.m.note("all warps have one tile at a time: %v", alone)
+		return plan, nil
+	}
+	l.s.Pingpong = true
+	return planShared(k, l.f, l.warps, room{l.m.shared, teams})
 }
 
 // region lowers a region's operations up to its yield and returns that.
@@ -242,6 +259,10 @@ func (l *lowering) loop(o *ir.Op) {
 	l.late = releasesLate(o)
 	l.enterLoop(o)
 	lo, hi := l.rangeOf(o)
+	turn := l.turns != nil && l.s.Pingpong && phased
+	if turn {
+		l.b.Bar(l.turns.own, l.turns.threads)
+	}
 	results := l.b.For(lo, hi, l.scalar(o.Args[2]), init, func(i *simt.Value, c []*simt.Value) []*simt.Value {
 		l.scalars[body.Params[0]] = i.Named(nameOr(body.Params[0], "i"))
 		for _, p := range body.Params[1:] {
@@ -271,6 +292,9 @@ func (l *lowering) loop(o *ir.Op) {
 		return next
 	})
 	l.pending = l.pending.or(before)
+	if turn {
+		l.b.BarArrive(l.turns.other, l.turns.threads)
+	}
 	if phased {
 		l.at = counter{depth: depth, phase: results[len(results)-2], remainder: results[len(results)-1]}
 	}

@@ -66,10 +66,13 @@ func (l *lowering) landBefore(o *ir.Op) {
 }
 
 // turns is a loop in which two warpgroups take turns at multiplying: each issues the
-// products of an iteration between a wait at its own barrier and an arrival at the other's.
+// products of an iteration, or of a tile, between a wait at its own barrier and an arrival
+// at the other's.
 type turns struct {
-	first, last *ir.Op // products of an iteration
+	first, last *ir.Op // products of an iteration; nil: all of a tile
+	group       *simt.Value
 	own, other  *simt.Value
+	threads     int // of both
 }
 
 const (
@@ -80,28 +83,39 @@ const (
 // takeTurns lowers such a loop. The second warpgroup lets the first one begin, which in
 // the end takes the turn that the second one gives away last.
 func (l *lowering) takeTurns(o *ir.Op, loop func()) {
-	b := l.b
 	dots := dotsIn(o.Regions[0], nil)
-	group := b.ShrU(l.tid(), b.Const32(layout.LaneBits+log2(warpgroup)))
-	t := &turns{first: dots[0], last: dots[len(dots)-1]}
-	t.own = b.Add(group, b.Const32(turnBarrier))
-	t.other = b.Sub(b.Const32(turnBarrier+1), group)
-	b.If(b.Cmp(simt.EQ, group, b.Const32(1)), func() []*simt.Value { b.BarArrive(t.other, 32*l.warps); return nil }, nil)
+	t := l.newTurns()
+	t.first, t.last = dots[0], dots[len(dots)-1]
+	l.inTurns(t, loop)
+}
+
+// newTurns are turns of the main role's two warpgroups.
+func (l *lowering) newTurns() *turns {
+	b := l.b
+	group := b.ShrU(b.Special(simt.TidX), b.Const32(layout.LaneBits+log2(warpgroup)))
+	return &turns{
+		group: group, own: b.Add(group, b.Const32(turnBarrier)), other: b.Sub(b.Const32(turnBarrier+1), group), threads: 32 * l.mainWarps(),
+	}
+}
+
+func (l *lowering) inTurns(t *turns, loop func()) {
+	b := l.b
+	b.If(b.Cmp(simt.EQ, t.group, b.Const32(1)), func() []*simt.Value { b.BarArrive(t.other, t.threads); return nil }, nil)
 	l.turns = t
 	loop()
 	l.turns = nil
-	b.If(b.Cmp(simt.EQ, group, b.Const32(0)), func() []*simt.Value { b.Bar(t.own, 32*l.warps); return nil }, nil)
+	b.If(b.Cmp(simt.EQ, t.group, b.Const32(0)), func() []*simt.Value { b.Bar(t.own, t.threads); return nil }, nil)
 }
 
 // beforeProduct and afterProduct take and give the turn around an iteration's products.
 func (l *lowering) beforeProduct(o *ir.Op) {
 	if l.turns != nil && o == l.turns.first {
-		l.b.Bar(l.turns.own, 32*l.warps)
+		l.b.Bar(l.turns.own, l.turns.threads)
 	}
 }
 
 func (l *lowering) afterProduct(o *ir.Op) {
 	if l.turns != nil && o == l.turns.last {
-		l.b.BarArrive(l.turns.other, 32*l.warps)
+		l.b.BarArrive(l.turns.other, l.turns.threads)
 	}
 }

@@ -16,6 +16,7 @@ const mainBarrier = 1
 // of these transpose, if there is something to.
 func (l *lowering) roles(o *ir.Op) {
 	b := l.b
+	multiply := l.mainWarps()
 	fewer, more := l.registersOfRoles(o)
 	run := func(role int) {
 		l.role = &role
@@ -39,28 +40,41 @@ func (l *lowering) roles(o *ir.Op) {
 		if more > 0 {
 			b.MaxRegisters(more, true)
 		}
+		if l.s.Pingpong {
+			l.tidIn = b.And(l.tid(), b.Const32(32*l.warps-1))
+		}
 		run(mainRole)
+		l.tidIn = nil
 		return nil
 	}
 	copy := func() []*simt.Value {
 		if fewer > 0 {
 			b.MaxRegisters(fewer, false)
 		}
-		first := l.warps + o.Roles[copyRole].Warps
+		first := multiply + o.Roles[copyRole].Warps
 		if copiesByThreads(o) {
 			b.If(b.Cmp(simt.LT, warp, b.Const32(first)), func() []*simt.Value { anew(copyRole); return nil }, nil)
 		} else {
-			b.If(b.Cmp(simt.EQ, warp, b.Const32(l.warps)), func() []*simt.Value { run(copyRole); return nil }, nil)
+			b.If(b.Cmp(simt.EQ, warp, b.Const32(multiply)), func() []*simt.Value { run(copyRole); return nil }, nil)
 		}
 		if len(o.Roles) > transposeRole {
 			b.If(b.Cmp(simt.GE, warp, b.Const32(first)), func() []*simt.Value { anew(transposeRole); return nil }, nil)
 		}
 		return nil
 	}
-	b.If(b.Cmp(simt.LT, warp, b.Const32(l.warps)), main, copy)
+	b.If(b.Cmp(simt.LT, warp, b.Const32(multiply)), main, copy)
 	if l.cluster.blocks > 1 {
 		b.ClusterSync() // others copy here and arrive here until then
 	}
+}
+
+// mainWarps is how many warps the main role has, which works on a tile with those that the
+// kernel asks for.
+func (l *lowering) mainWarps() int {
+	if l.s.Pingpong {
+		return teams * l.warps
+	}
+	return l.warps
 }
 
 const (
@@ -103,7 +117,7 @@ func (l *lowering) registersOfRoles(o *ir.Op) (fewer, more int) {
 		fewer = workRegisters
 	}
 	left := start*l.s.Threads - fewer*32*copyWarps
-	more = min(mostRegisters, left/(32*l.warps)/8*8)
+	more = min(mostRegisters, left/(32*l.mainWarps())/8*8)
 	if accumulators < manyRegisters || more <= start || l.s.MinBlocks > 1 || l.s.MaxRegs > 0 {
 		return 0, 0
 	}

@@ -100,8 +100,8 @@ func (l *lowering) tensorStore(o *ir.Op) {
 		l.meet()
 	}
 	size := buf.shared.Size()
-	depth := buf.size / (size * l.warps)
-	warp := b.ShrU(l.tid(), b.Const32(layout.LaneBits))
+	depth := buf.size / (size * l.mainWarps())
+	warp := b.ShrU(b.Special(simt.TidX), b.Const32(layout.LaneBits))
 	base := b.Add(b.Add(b.SharedBase(), b.Const32(buf.offset)), b.Mul(warp, b.Const32(size*depth)))
 	first := b.Cmp(simt.EQ, b.And(l.tid(), b.Const32(31)), b.Const32(0))
 	rows := f.l.ThreadBases(0)

@@ -228,9 +228,12 @@ func (l *lowering) copiedHere(rings []*ir.Value) bool {
 // barrier makes all warps meet.
 func (l *lowering) barrier() {
 	l.written = l.written || l.pending.shared
-	if l.inRole(mainRole) {
+	switch {
+	case l.inRole(mainRole) && l.s.Pingpong:
+		l.b.Bar(l.b.Add(l.turns.group, l.b.Const32(teamBarrier)), 32*l.warps)
+	case l.inRole(mainRole):
 		l.b.Bar(l.b.Const32(mainBarrier), 32*l.warps)
-	} else {
+	default:
 		l.b.Bar(l.b.Const32(0), 0)
 	}
 	l.pending = unordered{}

@@ -59,7 +59,7 @@ func after(t *testing.T, p *ir.Program, gpu *target.GPU, pass string) (text stri
 		return text
 	}
 	k := c.Staged[0]
-	plan, err := planShared(k, newFacts(k), max(k.Hints.Warps, 1), 0)
+	plan, err := planShared(k, newFacts(k), max(k.Hints.Warps, 1), room{})
 	require.NoError(t, err)
 	var lines []string
 	for of, b := range plan.buffers {

@@ -12,19 +12,22 @@ import (
 )
 
 // TestRandomPersistent holds products of which a block computes several tiles to their
-// float64 reference four ways: the GPU has so few SMs that blocks get two to five tiles.
+// float64 reference four ways, one tile after the other and two warpgroups with tiles in
+// turns: the GPU has so few SMs that blocks get two to five.
 func TestRandomPersistent(t *testing.T) {
 	cc := nvrtctest.Compiler(t)
 	for seed := range samples(2) {
+		schedule := fmt.Sprint(1 + seed%2)
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 92))
-			s := randomPersistent(t, r, seed)
+			s := randomPersistent(t, r, schedule, seed)
 			c, err := codegen.Compile(s.prog, s.gpu, codegen.Options{Verify: true})
 			require.NoError(t, err, s.String())
 			require.Positive(t, c.Kernels[0].Wave, "%s: %q", s, c.Kernels[0].Notes)
 			plan, err := c.Plan(s.arguments())
 			require.NoError(t, err)
+			require.Equal(t, schedule == "2", c.Module.Kernels[0].Pingpong, "%s: %q", s, c.Kernels[0].Notes)
 			tiles := int64(1)
 			for _, n := range plan.Steps[0].Tiles() {
 				tiles *= n
@@ -36,7 +39,7 @@ func TestRandomPersistent(t *testing.T) {
 }
 
 // randomPersistent draws a product on a Hopper of few SMs.
-func randomPersistent(t *testing.T, r *rand.Rand, seed uint64) *sample {
+func randomPersistent(t *testing.T, r *rand.Rand, schedule string, seed uint64) *sample {
 	t.Helper()
 	pick := func(words ...string) string { return words[r.IntN(len(words))] }
 	size := func(least, most int) string { return fmt.Sprint(16 * (least/16 + r.IntN((most-least)/16))) }
@@ -48,10 +51,13 @@ func randomPersistent(t *testing.T, r *rand.Rand, seed uint64) *sample {
 		"m": size(200, 500), "n": size(136, 330), "k": fmt.Sprint(16 * (1 + r.IntN(16))), "dtype": dtype, "layout": layout,
 		"act": pick("none", "relu", "gelu"), "bias": pick("true", "false"), "out": pick("same", "f32"), "residual": pick("true", "false"),
 	}
-	warps := pick("4", "8")
+	warps := "4"
+	if schedule == "1" {
+		warps = pick("4", "8")
+	}
 	settings := []string{
 		"BM=" + map[string]string{"4": "64", "8": "128"}[warps], "warps=" + warps, "BN=" + pick("64", "80", "96", "128", "176"), "BK=" + map[bool]string{true: "32", false: pick("32", "64")}[dtype == "tf32"],
-		"stages=" + pick("2", "3", "4"), "group=" + pick("1", "4", "8"), "cluster=" + pick("1", "1", "2", "4"), "persistent=1",
+		"stages=" + pick("2", "3", "4"), "group=" + pick("1", "4", "8"), "cluster=" + pick("1", "1", "2", "4"), "persistent=" + schedule,
 	}
 	s := hopperSample(t, "gemm", flags, settings, seed)
 	few := *s.gpu

@@ -203,7 +203,7 @@ func (c *Compiled) step(s ir.Step, all []Argument, names map[string]int) (PlanSt
 		return out, err
 	}
 	env := func(name string) (int64, bool) { n, ok := sizes[name]; return n, ok }
-	most := maxGrid - k.Wave // a loop over tiles counts past the last by as many
+	most := maxGrid - teams*k.Wave // a loop over tiles counts past the last by as many
 	for _, e := range k.Space {
 		n, err := e.Eval(env)
 		if err != nil {

@@ -49,11 +49,16 @@ type buffer struct {
 
 func (b *buffer) bytes() int { return b.size * b.depth }
 
-// planShared chooses layouts and offsets. In a persistent kernel, for which most is the
-// bytes that a block may have and not 0, the rings and what is being stored live on from
-// tile to tile; stores get what is left.
-func planShared(k *ir.Kernel, f *facts, warps, most int) (*sharedPlan, error) {
-	p := &planner{f: f, warps: warps, users: usersOf(k.Body), plan: &sharedPlan{buffers: map[any]*buffer{}, align: 16, handed: handedOver(k)}, rings: map[*ir.Value]*ringUse{}, reads: map[*ir.Value]*ringUse{}}
+// room is what a persistent kernel's shared memory must hold; zero for other kernels.
+type room struct {
+	most  int // bytes that a block may have
+	teams int // warpgroups that store tiles of their own
+}
+
+// planShared chooses layouts and offsets. In a persistent kernel the rings and what is
+// being stored live on from tile to tile; stores get what is left.
+func planShared(k *ir.Kernel, f *facts, warps int, kept room) (*sharedPlan, error) {
+	p := &planner{kept: kept, f: f, warps: warps, users: usersOf(k.Body), plan: &sharedPlan{buffers: map[any]*buffer{}, align: 16, handed: handedOver(k)}, rings: map[*ir.Value]*ringUse{}, reads: map[*ir.Value]*ringUse{}}
 	if err := p.walk(k.Body); err != nil {
 		return nil, err
 	}
@@ -62,10 +67,10 @@ func planShared(k *ir.Kernel, f *facts, warps, most int) (*sharedPlan, error) {
 			return nil, err
 		}
 	}
-	if most > 0 {
+	if kept.most > 0 {
 		p.keep(k.Body)
 	}
-	for p.allocate(); most > 0 && p.plan.size > most && p.shrinkStores(); {
+	for p.allocate(); p.plan.size > kept.most && p.shrinkStores(); {
 		p.allocate()
 	}
 	return p.plan, nil
@@ -78,7 +83,7 @@ func (p *planner) keep(r *ir.Region) {
 	}
 	for _, o := range r.Ops {
 		if b := p.plan.buffers[o]; b != nil && o.Bulk {
-			b.first, b.last = 0, math.MaxInt
+			b.first, b.last, b.size = 0, math.MaxInt, b.size*p.kept.teams
 			p.plan.stores = append(p.plan.stores, b)
 		}
 		for _, in := range o.Regions {
@@ -92,7 +97,7 @@ func (p *planner) keep(r *ir.Region) {
 func (p *planner) shrinkStores() bool {
 	less := false
 	for _, b := range p.plan.stores {
-		if slice := b.shared.Size() * p.warps; b.size > slice {
+		if slice := b.shared.Size() * p.warps * p.kept.teams; b.size > slice {
 			b.size -= slice
 			less = true
 		}
@@ -109,6 +114,7 @@ type ringUse struct {
 }
 
 type planner struct {
+	kept  room
 	f     *facts
 	warps int
 	users users

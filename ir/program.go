@@ -65,7 +65,7 @@ type Hints struct {
 	Blocks       int // resident blocks per SM to aim for
 	Swizzle      int // bytes of the shared-memory swizzle: 32, 64 or 128
 	Cluster      int // blocks per cluster: neighbours along axis 0, or parts of a tile whose loops they divide
-	Persistent   int // 1: one wave of blocks walks the tile space
+	Persistent   int // 1: one wave of blocks walks the tile space; 2: and two warpgroups of each have tiles in turns
 	Portable     int // 1: nothing that only the GPU's own architecture has
 	Copy         int // 1: threads copy to shared memory, no tensor maps
 	Overlap      int // 1: products of a loop's next iteration start before its own are over; 2: and two warpgroups take turns

@@ -18,7 +18,7 @@ import (
 
 // mostRanked bounds how many configurations are lowered to estimate their times; a
 // larger space is sampled evenly.
-const mostRanked = 1024
+const mostRanked = 2048
 
 // candidate is a configuration with its first estimate.
 type candidate struct {

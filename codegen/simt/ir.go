@@ -37,6 +37,7 @@ type Kernel struct {
 	MaxRegs     int  // most registers a thread, 0 when not asked for
 	Cluster     int  // blocks in a cluster along x, 0 or 1 for none
 	Persistent  bool // a block goes on from tile to tile, with the stride of the grid
+	Pingpong    bool // and two warpgroups have tiles in turns
 	Body        *Block
 	// Inputs are the values that exist at entry (parameters, special registers,
 	// the base of shared memory) in order of first use; they stand in no block.

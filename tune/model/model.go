@@ -289,7 +289,11 @@ func (l *launch) shared(g *target.GPU, class int32, n int, u *unitTimes) float64
 		chain -= ends
 		ends += l.firstCopies(g)
 	}
-	return ends + u.together(float64(n)/sustained, chain, l.kernel.overlap())
+	us := u.together(float64(n)/sustained, chain, l.kernel.overlap())
+	if l.kernel.Pingpong { // one warpgroup stores while the other multiplies
+		return max(us, (us+ends)/2)
+	}
+	return ends + us
 }
 
 // firstCopies is how long the copies take that the first product waits for.

@@ -169,8 +169,28 @@ func TestPersistentBlocksStartOnce(t *testing.T) {
 		require.InEpsilon(t, counted.Work.SharedBytes.Value, same.Work.SharedBytes.Value, 0.01)
 		return one - walking
 	}
-	per := gain(3) - gain(2)
+	per := gain(3) - gain(2) // waves
 	require.Greater(t, per, memoryLatency/gpu.Clock()*0.9)
 	require.Less(t, per, 3.0)
 	require.InDelta(t, per, gain(5)-gain(4), 0.1*per)
+}
+
+// Where two warpgroups have tiles in turns, one stores while the other multiplies: what is
+// between the tiles of one is hidden as long as a tile's products take longer.
+func TestPingpongHidesStores(t *testing.T) {
+	gpu := lookup(t, "h100")
+	us := func(k int, persistent string) *Prediction {
+		p := problem(t, "gemm", gpu, map[string]string{"m": "8448", "n": "4096", "k": fmt.Sprint(k)})
+		b, err := p.Space(gpu)
+		require.NoError(t, err)
+		def, err := p.Default(gpu)
+		require.NoError(t, err)
+		c, err := b.Space().Override(def, strings.Fields("BM=64 BN=256 BK=64 warps=4 stages=4 group=8 cluster=2 persistent="+persistent))
+		require.NoError(t, err)
+		return predict(t, p, c, gpu, nil)
+	}
+	gain := func(k int) float64 { return us(k, "1").US - us(k, "2").US }
+	require.InEpsilon(t, us(512, "1").Work.L2Bytes.Value, us(512, "2").Work.L2Bytes.Value, 1e-9)
+	require.Greater(t, gain(512), 4.0)
+	require.InEpsilon(t, gain(1024), gain(2048), 0.05)
 }

@@ -341,11 +341,11 @@ func (p *planner) cluster(blocks uint32) {
 }
 
 // wave gives the last step a grid of at most so many blocks, which go on from tile to tile
-// and count past the last by as many.
+// and count past the last by up to twice as many.
 func (p *planner) wave(most uint32) {
 	s := &p.plan.Steps[len(p.plan.Steps)-1]
-	if s.Grid[0] > math.MaxInt32-most {
-		p.refuse("%s over %d tiles: want at most %d", s.Entry, s.Grid[0], math.MaxInt32-most)
+	if s.Grid[0] > math.MaxInt32-2*most {
+		p.refuse("%s over %d tiles: want at most %d", s.Entry, s.Grid[0], math.MaxInt32-2*most)
 	}
 	s.Grid[0] = min(s.Grid[0], most)
 }
