@@ -71,7 +71,7 @@ func (w *writer) shape() {
 // args writes the type of arguments with Check, Pack and values.
 func (w *writer) args() {
 	name := w.Prefix + "Args"
-	var fields, values, checks []jen.Code
+	var fields, values, before, checks []jen.Code
 	for _, p := range w.params {
 		field := exported(p.Name)
 		switch {
@@ -80,6 +80,16 @@ func (w *writer) args() {
 			values = append(values, jen.Id("a").Dot(field))
 		case w.Scalars[p.Name].Unread:
 			values = append(values, jen.Lit(0))
+		case w.Scalars[p.Name].Dropout > 0:
+			if before == nil {
+				field, code := dropout(w.Scalars[p.Name].Dropout)
+				fields, before = append(fields, field), code
+			}
+			if p.Type.Elem.IsFloat() {
+				values = append(values, jen.Uint64().Call(jen.Qual("math", "Float32bits").Call(jen.Id("scale"))))
+			} else {
+				values = append(values, jen.Uint64().Call(jen.Id("threshold")))
+			}
 		default:
 			s := w.Scalars[p.Name]
 			kind, bits := scalarType(p.Type.Elem)
@@ -94,21 +104,33 @@ func (w *writer) args() {
 	}
 	checks = append(checks,
 		jen.For(jen.Id("i").Op(":=").Range().Id("p").Dot("Steps")).Block(
-			jen.If(jen.List(jen.Id("_"), jen.Err()).Op(":=").Id("p").Dot("Pack").Call(jen.Id("i"), jen.Id("a").Dot("values").Call(), jen.Id("workspace")), jen.Err().Op("!=").Nil()).Block(jen.Return(jen.Err())),
+			jen.If(jen.List(jen.Id("_"), jen.Err()).Op(":=").Id("p").Dot("pack").Call(jen.Id("i"), jen.Id("a"), jen.Id("workspace")), jen.Err().Op("!=").Nil()).Block(jen.Return(jen.Err())),
 		),
 		jen.Return(jen.Nil()))
 	w.comment("%s are the arguments of a launch. Tensors are dense, the last dimension innermost;\noutputs must not overlap inputs. A number left at 0 is that of the package's options.", name)
 	w.file.Type().Id(name).Struct(fields...)
 	w.file.Line()
-	w.file.Func().Params(jen.Id("a").Op("*").Id(name)).Id("values").Params().Index().Uint64().Block(jen.Return(jen.Index().Uint64().Values(values...)))
+	w.file.Func().Params(jen.Id("a").Op("*").Id(name)).Id("values").Params().Params(jen.Index().Uint64(), jen.Error()).Block(
+		append(before, jen.Return(jen.Index().Uint64().Values(values...), jen.Nil()))...)
 	w.file.Line()
-	w.file.Comment("Check tells whether a plan can run on the arguments: no address is 0 and all are aligned.")
+	w.comment("Check tells whether a plan can run on the arguments: no address is 0 and all are aligned, and numbers\nare in their range.")
 	w.file.Func().Params(jen.Id("a").Op("*").Id(name)).Id("Check").Params(jen.Id("p").Op("*").Id("Plan"), jen.Id("workspace").Index().Uint64()).Error().Block(checks...)
 	w.file.Line()
 	w.file.Comment("Pack lays out the parameters of a plan's step.")
 	w.file.Func().Params(jen.Id("a").Op("*").Id(name)).Id("Pack").Params(jen.Id("p").Op("*").Id("Plan"), jen.Id("step").Int(), jen.Id("workspace").Index().Uint64()).Params(jen.Index().Byte(), jen.Error()).Block(
-		jen.Return(jen.Id("p").Dot("Pack").Call(jen.Id("step"), jen.Id("a").Dot("values").Call(), jen.Id("workspace"))))
+		jen.Return(jen.Id("p").Dot("pack").Call(jen.Id("step"), jen.Id("a"), jen.Id("workspace"))))
 	w.file.Line()
+}
+
+// dropout is the field of a probability of dropout that the options make p, and the
+// statements that make what kernels take of it.
+func dropout(p float64) (field jen.Code, code []jen.Code) {
+	text := strconv.FormatFloat(p, 'g', -1, 64)
+	value := jen.Qual("cmp", "Or").Call(jen.Id("a").Dot("Dropout"), jen.Id(text))
+	return jen.Id("Dropout").Float64().Comment("probability that an element is dropped, below 1; 0: " + text), []jen.Code{
+		jen.List(jen.Id("threshold"), jen.Id("scale"), jen.Err()).Op(":=").Id("dropout").Call(value),
+		jen.If(jen.Err().Op("!=").Nil()).Block(jen.Return(jen.Nil(), jen.Err())),
+	}
 }
 
 // scalarType is the Go type of a number, and how its bits are taken.

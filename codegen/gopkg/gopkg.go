@@ -43,11 +43,15 @@ type Size struct {
 
 // Scalar is an argument that is a number: what it is, and what the options make it,
 // which callers get who leave it at 0. One that is Unread is no field of the arguments.
+// Those with a probability of Dropout, an integer threshold and a factor, are one field,
+// Dropout, so that they can't disagree.
 type Scalar struct {
 	Doc    string
 	Int    int64
 	Float  float64
 	Unread bool
+
+	Dropout float64
 }
 
 // Variant is a compiled kernel. Variants are tried in order.

@@ -107,6 +107,10 @@ type Arg struct {
 	Float  float64 // value of a floating-point scalar
 	Doc    string  // of a scalar: what it is
 	Unread bool    // of a scalar: the problem's options leave it out of the program
+
+	// Dropout, of the scalars that a probability of dropout decides, is that: an integer is
+	// the threshold of num.DropoutThreshold, and a float the factor of num.DropoutScale.
+	Dropout float64
 }
 
 // IsScalar reports whether the argument is a scalar.

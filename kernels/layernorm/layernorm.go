@@ -179,8 +179,8 @@ func (p *Problem) Args() []family.Arg {
 	args = append(args, family.Arg{Name: "eps", Elem: ir.F32, Float: p.Eps, Doc: "added to the variance"})
 	if t := p.threshold(); t > 0 {
 		args = append(args,
-			family.Arg{Name: "threshold", Elem: ir.I32, Int: int64(t), Doc: "an element is dropped where its draw of 16 bits is below, 65536 p; set Scale with it"},
-			family.Arg{Name: "scale", Elem: ir.F32, Float: num.DropoutScale(t), Doc: "factor of what is kept, 1/(1-p)"},
+			family.Arg{Name: "threshold", Elem: ir.I32, Int: int64(t), Dropout: p.Dropout, Doc: "an element is dropped where its draw of 16 bits is below, 65536 p"},
+			family.Arg{Name: "scale", Elem: ir.F32, Float: num.DropoutScale(t), Dropout: p.Dropout, Doc: "factor of what is kept, 1/(1-p)"},
 			family.Arg{Name: "seed", Elem: ir.I64, Int: p.Seed, Doc: "seed of the draws"},
 			family.Arg{Name: "offset", Elem: ir.I32, Int: 0, Doc: "which draws of the seed: another for every launch"})
 	}

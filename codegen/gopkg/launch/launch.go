@@ -90,7 +90,10 @@ func (p *Plan) Pack(step int, values, workspace []uint64) ([]byte, error) {
 		} else {
 			v = workspace[q.value-len(values)]
 		}
-		if q.align > 0 && (v == 0 || v%q.align != 0) {
+		if q.align > 0 && v == 0 {
+			return nil, fmt.Errorf("%s: address 0: want one on the device", q.name)
+		}
+		if q.align > 0 && v%q.align != 0 {
 			return nil, fmt.Errorf("%s at %#x: want an address that is a multiple of %d", q.name, v, q.align)
 		}
 		if q.bytes == 4 {
@@ -119,7 +122,16 @@ type Encoder interface {
 }
 
 // Args are a family's arguments.
-type Args interface{ values() []uint64 }
+type Args interface{ values() ([]uint64, error) }
+
+// pack lays out a step's parameters from a family's arguments.
+func (p *Plan) pack(step int, a Args, workspace []uint64) ([]byte, error) {
+	values, err := a.values()
+	if err != nil {
+		return nil, err
+	}
+	return p.Pack(step, values, workspace)
+}
 
 // Run launches the plan's steps one after the other on a stream. The buffers that Clear
 // names are the caller's to clear.
@@ -129,7 +141,7 @@ func (p *Plan) Run(l Launcher, a Args, workspace []uint64, stream uintptr) error
 		if s.Grid[0] == 0 {
 			continue
 		}
-		params, err := p.Pack(i, a.values(), workspace)
+		params, err := p.pack(i, a, workspace)
 		if err != nil {
 			return err
 		}
@@ -405,6 +417,16 @@ func (p *planner) done(kernel, config, provenance string) (*Plan, error) {
 	}
 	p.plan.Kernel, p.plan.Config, p.plan.Provenance = kernel, config, provenance
 	return &p.plan, nil
+}
+
+// dropout is what kernels take of a probability that an element is dropped: the draw of
+// 16 bits below which it is, and the factor of what is kept, so that the mean stays.
+func dropout(p float64) (threshold uint32, scale float32, err error) {
+	if !(p >= 0 && p < 1) {
+		return 0, 0, fmt.Errorf("Dropout %g: want a probability from 0 up to, but not including, 1", p)
+	}
+	threshold = uint32(min(65535, math.Round(p*65536)))
+	return threshold, float32(65536 / (65536 - float64(threshold))), nil
 }
 
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }

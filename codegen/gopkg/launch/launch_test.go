@@ -3,11 +3,13 @@ package launch
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/ir/num"
 )
 
 // recorder is a binding that launches nothing.
@@ -34,7 +36,7 @@ func (e *encoder) EncodeTensorMap(m *TensorMap, address uint64) (b [128]byte, er
 
 type addresses []uint64
 
-func (a addresses) values() []uint64 { return a }
+func (a addresses) values() ([]uint64, error) { return a, nil }
 
 func planned(swizzle uint32) *Plan {
 	p := new(planner)
@@ -69,6 +71,7 @@ func TestRunEncodesTensorMaps(t *testing.T) {
 	require.Empty(t, r.params)
 	require.EqualError(t, planned(0).Run(&e, args, nil, 0), "k: tensor map 0: no swizzle")
 	require.ErrorContains(t, p.Run(&e, addresses{0, 4104}, nil, 0), "x at 0x1008: want an address that is a multiple of 16")
+	require.ErrorContains(t, p.Run(&e, addresses{0, 0}, nil, 0), "x: address 0: want one on the device")
 }
 
 // A device gets the first variant that it runs, one made for it before others.
@@ -148,6 +151,46 @@ func TestSharedByComputeCapability(t *testing.T) {
 		d := Device{Major: g.CC.Major, Minor: g.CC.Minor}
 		if g.CC.AtLeast(7, 5) {
 			require.Equal(t, g.Limits().SharedPerBlock, d.shared(), g.ID)
+		}
+	}
+}
+
+// Kernels get of a probability what the tile language defines for it.
+func TestDropout(t *testing.T) {
+	for _, p := range []float64{0, 1e-9, 0.1, 0.25, 0.5, 0.9, 0.999, math.Nextafter(1, 0)} {
+		threshold, scale, err := dropout(p)
+		require.NoError(t, err)
+		require.Equal(t, num.DropoutThreshold(p), threshold, p)
+		require.Equal(t, float32(num.DropoutScale(threshold)), scale, p)
+	}
+	for _, p := range []float64{-0.1, 1, 2, math.NaN(), math.Inf(1), math.Inf(-1)} {
+		_, _, err := dropout(p)
+		require.ErrorContains(t, err, "want a probability from 0 up to, but not including, 1", p)
+	}
+}
+
+// What no kernel counts to is refused before it is multiplied out.
+func TestSizesThatOverflow(t *testing.T) {
+	const large = math.MaxInt32
+	for _, tt := range []struct {
+		plan func(*planner)
+		want string
+	}{
+		{func(p *planner) { p.dense("x", 2, large, 1<<20) }, ""},
+		{func(p *planner) { p.dense("x", 2, 1<<20, large, 1<<20) }, "x of [1048576 2147483647 1048576] elements: more bytes than 64 bits count"},
+		{func(p *planner) { p.dense("x", 2, large, large, large, large) }, "more bytes than 64 bits count"},
+		{func(p *planner) { p.step(nil, "k", 32, 0, large) }, ""},
+		{func(p *planner) { p.step(nil, "k", 32, 0, 1<<16, 1<<16) }, "k over [65536 65536] tiles: want at most 2147483647"},
+		{func(p *planner) { p.step(nil, "k", 32, 0, large, large, large, large) }, "tiles: want at most 2147483647"},
+		{func(p *planner) { p.below("M * N", large) }, ""},
+		{func(p *planner) { p.below("M * N", large*large) }, "sizes too large for indices of 32 bits: M * N is 4611686014132420609, want at most 2147483647"},
+	} {
+		var p planner
+		tt.plan(&p)
+		if tt.want == "" {
+			require.NoError(t, p.err)
+		} else {
+			require.ErrorContains(t, p.err, tt.want)
 		}
 	}
 }

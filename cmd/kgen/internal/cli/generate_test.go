@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -147,6 +148,7 @@ func (s *launched) encode(t *testing.T, dev bench.Device) {
 func TestGeneratedPackageRuns(t *testing.T) {
 	dir := t.TempDir()
 	program := buildConsumer(t, dir, []string{"flashattn", "gemm", "layernorm", "paged"}, "a100,h100", "--rule", layerNormRule(t))
+	requireRefusals(t, program)
 	for _, tt := range []struct {
 		family string
 		flags  map[string]string
@@ -159,7 +161,7 @@ func TestGeneratedPackageRuns(t *testing.T) {
 		{"gemm", map[string]string{"m": "70", "n": "72", "k": "40"}, "h100", 3, false},
 		{"gemm", map[string]string{"m": "70", "n": "77", "k": "33"}, "a100", 0, false},
 		{"layernorm", map[string]string{"rows": "3", "cols": "2000"}, "a100", 0, true},
-		{"layernorm", map[string]string{"rows": "3", "cols": "777"}, "rtx4090", 0, false},
+		{"layernorm", map[string]string{"rows": "3", "cols": "777", "dropout": "0.5"}, "rtx4090", 0, false},
 		{"layernorm", map[string]string{"rows": "2", "cols": "8000"}, "h100", 0, true},
 		{"layernorm", map[string]string{"rows": "1", "cols": "20001"}, "a100", 0, false},
 		{"paged", map[string]string{"batch": "3", "context": "300", "ragged": "true"}, "a100", 0, false},
@@ -231,6 +233,8 @@ func runGenerated(t *testing.T, program string, f *family.Family, p family.Probl
 				sizes[dim.Sym] = a.Dims[d]
 			}
 		case left:
+		case a.Dropout > 0:
+			args["Dropout"] = a.Dropout
 		case a.Elem.IsFloat():
 			args[goName(a.Name)] = float32(a.Float)
 		default:
@@ -245,18 +249,11 @@ func runGenerated(t *testing.T, program string, f *family.Family, p family.Probl
 	for range 3 {
 		workspace = append(workspace, must(dev.Alloc(1<<22, 0)).Address)
 	}
-	request := must(json.Marshal(map[string]any{
+	out, refused := askConsumer(t, program, map[string]any{
 		"Family": f.Name, "Shape": shape, "Args": args, "Workspace": workspace,
 		"Device": map[string]any{"Name": gpu.Name, "Major": gpu.CC.Major, "Minor": gpu.CC.Minor, "Driver": 13000, "SharedOptin": gpu.Limits().SharedPerBlock, "TensorMaps": encodes},
-	}))
-	c := exec.Command(program)
-	c.Stdin = bytes.NewReader(request)
-	out, err := c.Output()
-	failed := &exec.ExitError{}
-	if errors.As(err, &failed) {
-		t.Fatalf("%s", failed.Stderr)
-	}
-	require.NoError(t, err)
+	})
+	require.Empty(t, refused)
 	var steps []launched
 	require.NoError(t, json.Unmarshal(out, &steps))
 	maps := 0
@@ -280,6 +277,59 @@ func runGenerated(t *testing.T, program string, f *family.Family, p family.Probl
 		require.NoError(t, data[a.Name].Check(a.Whole(), must(p.Expect(data, a.Whole()))))
 	}
 	return maps
+}
+
+// askConsumer runs the consumer: what it prints, or what it refuses the request with.
+func askConsumer(t *testing.T, program string, request map[string]any) (out []byte, refused string) {
+	t.Helper()
+	c := exec.Command(program)
+	c.Stdin = bytes.NewReader(must(json.Marshal(request)))
+	out, err := c.Output()
+	failed := &exec.ExitError{}
+	if errors.As(err, &failed) {
+		require.Equal(t, 1, failed.ExitCode(), "%s", failed.Stderr)
+		return nil, string(failed.Stderr)
+	}
+	require.NoError(t, err)
+	return out, ""
+}
+
+// requireRefusals asks the consumer for what no kernel serves.
+func requireRefusals(t *testing.T, program string) {
+	t.Helper()
+	const large = 1<<31 - 1<<16 // the largest of any size
+	type sizes = map[string]int
+	for _, tt := range []struct {
+		family  string
+		shape   sizes
+		dropout float64
+		want    string
+	}{
+		{"layernorm", sizes{"Rows": 0, "Cols": 8}, 0, "Rows 0: want 1 to 2147418112"},
+		{"layernorm", sizes{"Rows": large + 1, "Cols": 8}, 0, "Rows 2147418113: want 1 to 2147418112"},
+		{"layernorm", sizes{"Rows": 8, "Cols": 1<<20 + 1}, 0, "Cols 1048577: want 1 to 1048576"},
+		{"layernorm", sizes{"Rows": math.MaxInt, "Cols": math.MaxInt}, 0, "Rows 9223372036854775807: want"},
+		{"layernorm", sizes{"Rows": math.MinInt, "Cols": 8}, 0, "Rows -9223372036854775808: want"},
+		{"layernorm", sizes{"Rows": 8, "Cols": 8}, 1, "Dropout 1: want a probability"},
+		{"layernorm", sizes{"Rows": 8, "Cols": 8}, -0.5, "Dropout -0.5: want a probability"},
+		{"gemm", sizes{"M": 1 << 25, "N": 1 << 25, "K": 8}, 0, "tiles: want at most 2147483647"},
+		{"gemm", sizes{"M": 8, "N": 8, "K": large}, 0, "stride 0 of a of 2147418112: want 0 to 1073741823"},
+		{"flashattn", sizes{"Batch": large, "Seq": large, "SeqKV": large, "KVHeads": large, "Heads": large}, 0, "more bytes than 64 bits count"},
+		{"flashattn", sizes{"Batch": 1 << 16, "Seq": 128, "SeqKV": 128, "KVHeads": 1, "Heads": 1 << 16}, 0, "tiles: want at most 2147483647"},
+		{"paged", sizes{"Batch": large, "Query": large, "KVHeads": large, "Entries": large, "Pages": large}, 0, "more bytes than 64 bits count"},
+		{"paged", sizes{"Batch": 1, "Query": 1 << 29, "KVHeads": 1, "Entries": 1, "Pages": 1}, 0, "sizes too large for indices of 32 bits"},
+		{"paged", sizes{"Batch": 1, "Query": 1, "KVHeads": 1, "Entries": 0, "Pages": 1}, 0, "Entries 0: want 1 to"},
+		{"paged-append", sizes{"Batch": 1, "Query": 1 << 20, "KVHeads": 1 << 12, "Entries": 1, "Pages": 1}, 0, "sizes too large for indices of 32 bits"},
+	} {
+		args := map[string]any{"Dropout": tt.dropout}
+		for _, name := range []string{"X", "Residual", "Weight", "Bias", "Y", "Sum", "Mean", "Rstd"} {
+			args[name] = 1 << 20
+		}
+		_, refused := askConsumer(t, program, map[string]any{
+			"Family": tt.family, "Shape": tt.shape, "Args": args, "Device": map[string]any{"Major": 8},
+		})
+		require.Contains(t, refused, tt.want, "%s %v", tt.family, tt.shape)
+	}
 }
 
 func goName(name string) string {
