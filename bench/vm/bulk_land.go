@@ -126,7 +126,9 @@ func (b *block) land(c *bulkCopy) {
 		return
 	}
 	if c.to.gone && c.to != c.w.cta {
-		c.w.alive(c)
+		if !b.faults.names(bench.AsyncCopyRace, c.from) { // who didn't wait for the copy left before it, too
+			c.w.alive(c)
+		}
 		return
 	}
 	if c.op.global != nil {

@@ -197,7 +197,7 @@ func (b *block) checkLifetimes() {
 		agents := slices.Sorted(maps.Keys(c.landed))
 		for _, agent := range agents {
 			x := c.landed[agent]
-			if c.known.knows(int(agent), 0, x.tick) || b.race.heard.knows(int(agent), 0, x.tick) {
+			if c.known.knows(int(agent), 0, x.tick) || b.race.heard.knows(int(agent), 0, x.tick) || b.faults.names(bench.AsyncCopyRace, x.c.from) {
 				continue
 			}
 			addr := b.address(x.c.shared)

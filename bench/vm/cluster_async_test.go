@@ -144,6 +144,34 @@ func TestClusterCopies(t *testing.T) {
 	}
 }
 
+// TestMulticastExpected: each block of a multicast expects the bytes that it gets.
+// One that expects none goes on before they come, or waits for ever if they came
+// before it arrived: one class of fault, whichever it is.
+func TestMulticastExpected(t *testing.T) {
+	const forget = "mov.u32 %rank, %cluster_ctarank; setp.eq.u32 %p, %rank, 0; selp.u32 %c, 128, 0, %p;"
+	p := small{
+		target: "sm_90a", decls: sharedDecl, regs: clusterRegs + ".reg .b32 %fbar; .reg .pred %p, %s;", dynamic: 512, cluster: 2, grid: 2, block: 1,
+		body: "mov.u32 %a, sm; mov.u32 %c, 128; /*here*/" + told("%c", multicast+waitTold+storeBoth+clusterSync),
+	}
+	for i, opt := range timings {
+		p.opt = opt
+		_, report := p.run(t, make([]byte, 512), make([]byte, 512))
+		require.Empty(t, report.Faults, "%+v", opt)
+		bad := p
+		bad.body = replace(p.body, "/*here*/", forget)
+		_, report = bad.run(t, make([]byte, 512), make([]byte, 512))
+		require.NotEmpty(t, report.Faults, "%+v", opt)
+		class := report.Faults[0].Class
+		require.Contains(t, []bench.FaultClass{bench.AsyncCopyRace, bench.MbarrierMisuse}, class, "%+v", opt)
+		if i == 0 {
+			require.Equal(t, bench.AsyncCopyRace, class)
+		}
+		for _, f := range report.Faults {
+			require.Equal(t, class, f.Class, "%+v: %s", opt, f.Message)
+		}
+	}
+}
+
 // TestClusterWorkers: how many workers there are changes nothing in a program
 // whose clusters touch global memory by atomics, and whose blocks race.
 func TestClusterWorkers(t *testing.T) {

@@ -1,6 +1,7 @@
 package vm_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,6 +41,30 @@ call malloc, (n); ret; }
 	} {
 		_, err := x.dev.Launch(t.Context(), x.mod, kernel, bench.Launch{Grid: threads(1), Block: threads(1)})
 		require.ErrorContains(t, err, want)
+	}
+}
+
+// TestTexturesRefused: textures and surfaces are refused by name, each where it
+// stands.
+func TestTexturesRefused(t *testing.T) {
+	for _, text := range []string{
+		"tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%h, {%f0, %f0}];",
+		"tld4.r.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%h, {%f0, %f0}];",
+		"txq.width.b32 %r1, [%h];",
+		"suld.b.2d.b32.trap %r1, [%h, {%r0, %r0}];",
+		"sust.b.2d.b32.trap [%h, {%r0, %r0}], %r1;",
+		"sured.b.add.2d.u32.trap [%h, {%r0, %r0}], %r1;",
+		"suq.width.b32 %r1, [%h];",
+		"istypep.texref %p, %h;",
+	} {
+		x := newRunner(t, vm.Options{}, "m.ptx", []byte(`.version 8.0
+.target sm_80
+.address_size 64
+.entry k () { .reg .b32 %r<2>; .reg .f32 %f<5>; .reg .b64 %h; .reg .pred %p; mov.u64 %h, 0; mov.u32 %r0, 0; mov.u32 %r1, 0; mov.f32 %f0, 0f00000000;
+`+text+" ret; }"))
+		_, err := x.dev.Launch(t.Context(), x.mod, "k", bench.Launch{Grid: threads(1), Block: threads(1)})
+		name, _, _ := strings.Cut(text, " ")
+		require.ErrorContains(t, err, "m.ptx:5:1: "+name+": ")
 	}
 }
 

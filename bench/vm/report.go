@@ -90,6 +90,16 @@ func (l *faultList) has(class bench.FaultClass) bool {
 	return false
 }
 
+// names says whether some fault of a class is of an instruction, on either side.
+func (l *faultList) names(class bench.FaultClass, in *ptx.Instruction) bool {
+	for _, k := range l.keys {
+		if k.class == class && (k.in == in || k.other == in) {
+			return true
+		}
+	}
+	return false
+}
+
 // site is a place in a module's text.
 type site struct {
 	mod *module

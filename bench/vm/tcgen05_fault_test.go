@@ -33,6 +33,38 @@ func tensorSample() tensorProgram {
 	}
 }
 
+// tensorDeed is an edit of a right program, and the one class of fault that it
+// makes; no class is a right program again.
+type tensorDeed struct {
+	name  string
+	edit  func(p *tensorProgram)
+	class bench.FaultClass
+	says  string
+}
+
+// check runs an edited sample under every timing.
+func (c *tensorDeed) check(t *testing.T, sample func() tensorProgram) {
+	t.Run(c.name, func(t *testing.T) {
+		for _, opt := range timings {
+			p := sample()
+			c.edit(&p)
+			p.opt = opt
+			_, faults := p.run(t)
+			if c.class == "" {
+				require.Empty(t, faults, "%+v", opt)
+				continue
+			}
+			require.NotEmpty(t, faults, "%+v", opt)
+			var all []string
+			for _, f := range faults {
+				require.Equal(t, c.class, f.Class, "%+v: %s", opt, f.Message)
+				all = append(all, f.Message)
+			}
+			require.Contains(t, strings.Join(all, "\n"), c.says)
+		}
+	})
+}
+
 // TestTensorFaults: every misuse has its class, whatever the schedule, and what is
 // right has none.
 func TestTensorFaults(t *testing.T) {
@@ -44,12 +76,7 @@ func TestTensorFaults(t *testing.T) {
 	swap := func(from, to string) func(p *tensorProgram) {
 		return func(p *tensorProgram) { p.edit = func(text string) string { return replace(text, from, to) } }
 	}
-	for _, c := range []struct {
-		name  string
-		edit  func(p *tensorProgram)
-		class bench.FaultClass
-		says  string
-	}{
+	for _, c := range []tensorDeed{
 		{"right", func(*tensorProgram) {}, "", ""},
 		{"several products", func(p *tensorProgram) { p.issue += "\n" + product + "\n" + product }, "", ""},
 		{"a product after a copy", func(p *tensorProgram) {
@@ -125,25 +152,7 @@ tcgen05.fence::after_thread_sync;`
 			p.all = "@%p0 tcgen05.shift.cta_group::2.down [%tm];"
 		}, bench.BadDescriptor, "to make a pair with"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			for _, opt := range timings {
-				p := tensorSample()
-				c.edit(&p)
-				p.opt = opt
-				_, faults := p.run(t)
-				if c.class == "" {
-					require.Empty(t, faults, "%+v", opt)
-					continue
-				}
-				require.NotEmpty(t, faults, "%+v", opt)
-				var all []string
-				for _, f := range faults {
-					require.Equal(t, c.class, f.Class, "%+v: %s", opt, f.Message)
-					all = append(all, f.Message)
-				}
-				require.Contains(t, strings.Join(all, "\n"), c.says)
-			}
-		})
+		c.check(t, tensorSample)
 	}
 }
 
