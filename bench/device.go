@@ -164,6 +164,10 @@ type Launch struct {
 	SharedBytes          int64 // dynamic shared memory
 	Args                 []Arg // one for each parameter
 
+	// Early says that the kernel may start while the launch before runs, for which it waits
+	// itself (griddepcontrol.wait). Where launches run one after the other it is only checked.
+	Early bool
+
 	// Blocks limits the run to these blocks of the grid; nil runs all.
 	Blocks [][3]uint32
 

@@ -22,7 +22,7 @@ func RunPlan(ctx context.Context, d Device, m *Module, p *codegen.Plan, memory [
 			reports = append(reports, &Report{})
 			continue
 		}
-		l := Launch{Grid: [3]uint32{uint32(s.Grid), 1, 1}, Block: [3]uint32{uint32(s.Threads), 1, 1}, SharedBytes: int64(s.SharedBytes)}
+		l := Launch{Grid: [3]uint32{uint32(s.Grid), 1, 1}, Block: [3]uint32{uint32(s.Threads), 1, 1}, SharedBytes: int64(s.SharedBytes), Early: s.Early}
 		for _, a := range s.Args {
 			arg, err := planArg(d, a, memory)
 			if err != nil {

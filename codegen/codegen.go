@@ -56,6 +56,7 @@ type Kernel struct {
 	Cluster     int       // blocks of a cluster: neighbours along the first axis of the tile space, which is rounded up to whole ones
 	PerTile     int       // blocks of a cluster that have a tile together; 1: each has its own
 	Space       []ir.Expr // tiles along each axis, and the blocks of a tile where they are several
+	Waits       bool      // for the launch before, so that it may start while that one runs
 	Wave        int64     // blocks of a persistent kernel at most, in whole clusters; 0: each tile has a block
 	Assume      []Assumption
 	// Bounds are what a launch must check beside: each, over the sizes and integer
@@ -140,6 +141,7 @@ func (c *Compiled) kernel(k *ir.Kernel, gpu *target.GPU, o Options) error {
 	s := &state{kernel: k.Clone(), machine: &machine{
 		sm: gpu.CC.SM(), wgmma: own && gpu.Arch() == "sm_90a", maps: own && gpu.CC.AtLeast(9, 0), shared: most,
 	}}
+	s.machine.waits, s.machine.lets = c.dependences(k.Name, gpu)
 	for _, p := range pipeline {
 		if err := s.run(p, o); err != nil {
 			return err
@@ -150,6 +152,7 @@ func (c *Compiled) kernel(k *ir.Kernel, gpu *target.GPU, o Options) error {
 	}
 	perTile := dividedBy(s.kernel)
 	out := Kernel{Name: k.Name, Params: s.params, Threads: s.thread.Threads, Cluster: s.thread.Cluster, PerTile: perTile, Bounds: s.bounds, Notes: s.machine.notes}
+	out.Waits = s.machine.waits
 	if s.thread.Persistent {
 		out.Wave = waveOf(gpu, k, out.Cluster)
 	}
@@ -177,6 +180,20 @@ func (c *Compiled) kernel(k *ir.Kernel, gpu *target.GPU, o Options) error {
 	c.Module.Kernels = append(c.Module.Kernels, s.thread)
 	c.Kernels = append(c.Kernels, out)
 	return nil
+}
+
+// dependences tells whether a kernel is launched while the step before may still run, and
+// whether the step after it may be: where launches can say so.
+func (c *Compiled) dependences(kernel string, gpu *target.GPU) (waits, lets bool) {
+	if gpu.CC.SM() < 90 {
+		return false, false
+	}
+	for i, s := range c.Program.Steps {
+		if s.Kernel == kernel {
+			waits, lets = waits || i > 0, lets || i+1 < len(c.Program.Steps)
+		}
+	}
+	return waits, lets
 }
 
 // state is a kernel on its way through the pipeline.

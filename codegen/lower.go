@@ -83,6 +83,12 @@ func lower(k *ir.Kernel, m *machine) (*simt.Kernel, []Param, error) {
 	for _, p := range k.Params {
 		l.param(p)
 	}
+	if m.lets { // at once, as the next kernel waits before it touches memory
+		l.b.GridLaunch()
+	}
+	if m.waits {
+		l.b.GridWait()
+	}
 	l.tileSpace()
 	if l.cluster.perTile > 1 {
 		l.b.ClusterArrive()

@@ -271,7 +271,7 @@ func (g *globalAccess) loadVector(r int, fill *simt.Value) (vs []*simt.Value, pa
 // cache hints: what a kernel only reads goes through the read-only path.
 func (g *globalAccess) cache() simt.Cache {
 	p, _ := root(g.view)
-	if g.writes(g.k.Body, p) {
+	if g.changes(p) {
 		return 0
 	}
 	return simt.CacheNC

@@ -15,6 +15,8 @@ type machine struct {
 	maps   bool // copies by tensor maps
 	shared int  // bytes of shared memory that a block may have
 
+	waits, lets bool // the launch before may still run, the next one may start early
+
 	notes []string // on what a kernel does without
 }
 

@@ -160,7 +160,7 @@ func (l *lowering) passed(p Param, name string) *simt.Value {
 	case ParamPointer:
 		q.Type, q.Elem = simt.Ptr, elementType(p.Elem)
 		q.Align = int(l.f.pointerAlign(l.k.Params[p.Arg]))
-		q.Const = !l.writes(l.k.Body, l.k.Params[p.Arg])
+		q.Const = !l.changes(l.k.Params[p.Arg])
 	case ParamTensorMap:
 		q.Type, q.Bytes = simt.Ptr, tensorMapBytes
 		for i := 1; slices.ContainsFunc(l.s.Params, func(p simt.Param) bool { return p.Name == q.Name }); i++ {
@@ -181,6 +181,10 @@ func (l *lowering) passed(p Param, name string) *simt.Value {
 	l.paramAt[p] = v
 	return v
 }
+
+// changes tells whether what a parameter points to may change while the kernel runs: it
+// does so itself, or the launch before still does until the kernel has waited for it.
+func (l *lowering) changes(p *ir.Value) bool { return l.m.waits || l.writes(l.k.Body, p) }
 
 // writes tells whether a region stores to a view of the parameter.
 func (l *lowering) writes(r *ir.Region, p *ir.Value) bool {

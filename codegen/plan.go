@@ -32,6 +32,7 @@ type PlanStep struct {
 	Threads     int
 	SharedBytes int // dynamic
 	Args        []PlanArg
+	Early       bool // may start while the step before runs, as the kernel waits for it
 
 	counts     []int64 // tiles of the tile space along each axis, in whole clusters
 	blocks     int64   // of a cluster, with a tile each
@@ -115,11 +116,12 @@ func (c *Compiled) plan(args []Argument) (*Plan, error) {
 			plan.Clear = append(plan.Clear, i)
 		}
 	}
-	for _, s := range p.Steps {
+	for i, s := range p.Steps {
 		step, err := c.step(s, all, names)
 		if err != nil {
 			return nil, fmt.Errorf("kernel %s: %w", s.Kernel, err)
 		}
+		step.Early = step.Early && i > 0
 		plan.Steps = append(plan.Steps, step)
 	}
 	return plan, nil
@@ -185,7 +187,7 @@ func (c *Compiled) step(s ir.Step, all []Argument, names map[string]int) (PlanSt
 		}
 	}
 	src := c.Program.Kernel(s.Kernel)
-	out := PlanStep{Kernel: k.Name, Threads: k.Threads, SharedBytes: k.SharedBytes, Grid: 1, order: src.Order, blocks: int64(k.Cluster / k.PerTile), perTile: int64(k.PerTile)}
+	out := PlanStep{Kernel: k.Name, Threads: k.Threads, SharedBytes: k.SharedBytes, Grid: 1, order: src.Order, blocks: int64(k.Cluster / k.PerTile), perTile: int64(k.PerTile), Early: k.Waits}
 	args := make([]Argument, len(s.Args))
 	memory := make([]int, len(s.Args))
 	sizes := map[string]int64{}

@@ -28,6 +28,7 @@ type block struct {
 	within     bool  // its share has begun
 	ran, polls int   // warps that ran in the round, and that only polled
 
+	waited bool // for the launches before
 	turn   bool // it may touch what all blocks share
 	polled bool // a warp polled what all blocks share since the last turn
 	idle   int  // rounds in which every warp that could run only polled

@@ -452,7 +452,7 @@ func (b *block) countBulk(c *bulkCopy) {
 			end := (at + n - 1) >> 5
 			sectors += int64(end - max(at>>5, last+1) + 1)
 			last = end
-			b.reach(at, n, kind)
+			c.w.reach(c.op.global, at, n, kind)
 		})
 	}
 	b.requested(c.op.global.id, kind, bytes, sectors, 0)

@@ -105,6 +105,7 @@ func (b *block) start(order int64) {
 		}
 	}
 	b.cluster.reset(len(b.warps))
+	b.waited = false
 	b.turn, b.polled, b.idle, b.ended, b.steps = false, false, 0, 0, l.startSteps()
 	b.barren, b.barrenAt = 0, 0
 	b.printed.Reset()

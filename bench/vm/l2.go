@@ -40,16 +40,18 @@ func (t *touched) note(size, off, n int64) {
 	}
 }
 
-// take is how many bytes were touched, and forgets them.
-func (t *touched) take() (n int64) {
+// take is which bytes were touched and how many, and forgets them.
+func (t *touched) take() (list []uint64, n int64) {
 	words := t.words.Swap(nil)
 	if words == nil {
-		return 0
+		return nil, 0
 	}
+	list = make([]uint64, len(*words))
 	for i := range *words {
-		n += int64(bits.OnesCount64((*words)[i].Load()))
+		list[i] = (*words)[i].Load()
+		n += int64(bits.OnesCount64(list[i]))
 	}
-	return n
+	return list, n
 }
 
 // reads and writes say what traffic does to global memory.
@@ -58,7 +60,8 @@ func (k trafficKind) writes() bool { return k != globalLoads && k != globalCopie
 
 // reach notes that a request touches a range of global memory. A request's
 // ranges come in order of their addresses, after newRequest.
-func (b *block) reach(addr, n uint64, kind trafficKind) {
+func (w *warp) reach(m *memOp, addr, n uint64, kind trafficKind) {
+	b := w.b
 	a := b.l.dev.mem.find(addr)
 	if a == nil || addr < a.addr {
 		return
@@ -67,6 +70,9 @@ func (b *block) reach(addr, n uint64, kind trafficKind) {
 	k := min(int64(n), a.size-off)
 	if k <= 0 {
 		return
+	}
+	if b.l.early && !b.waited {
+		w.hasty(m, a, off, k, kind)
 	}
 	if kind.reads() {
 		a.read.note(a.size, off, k)

@@ -36,6 +36,7 @@ type launch struct {
 	explicit bool // the launch or the kernel says how large clusters are
 
 	lines       bool // to count by line
+	early       bool // launches before may still run
 	threads     int
 	sharedSize  int64
 	dynamicSize int64
@@ -132,7 +133,7 @@ func (d *Device) Launch(ctx context.Context, m *bench.Module, name string, spec 
 func (l *launch) prepare(spec bench.Launch) error {
 	limits := l.mod.gpu.Limits()
 	l.grid, l.block = ones(spec.Grid), ones(spec.Block)
-	l.lines = spec.Lines
+	l.lines, l.early = spec.Lines, spec.Early
 	if l.kern.blocksAreClusters {
 		if err := l.countBlocks(); err != nil {
 			return err
@@ -279,7 +280,7 @@ func (l *launch) run(ctx context.Context) (*bench.Report, error) {
 	l.settleGlobal()
 	c := l.counters.result()
 	c.L2 = l.l2.traffic()
-	c.Global.UniqueRead, c.Global.UniqueWritten = l.dev.mem.takeTouched()
+	c.Global.UniqueRead, c.Global.UniqueWritten = l.dev.mem.takeTouched(l.early)
 	report := &bench.Report{Faults: byLine(l.faults.list), Counters: c, Printed: l.printed}
 	if l.lines {
 		report.Lines = l.counters.lines(l.kern)

@@ -36,6 +36,7 @@ type allocation struct {
 	left  int64    // such bytes
 
 	read, written touched // by the launch that runs
+	before        before
 
 	name     string // of a module's variable
 	module   bool   // belongs to a module
@@ -95,11 +96,18 @@ func (m *memory) find(addr uint64) *allocation {
 	return m.pages[page]
 }
 
-// takeTouched is how many bytes the launch read and wrote, each once.
-func (m *memory) takeTouched() (read, written int64) {
+// takeTouched is how many bytes the launch read and wrote, each once. An early launch may
+// be over no sooner than those before it, so what they touched is kept as well.
+func (m *memory) takeTouched(early bool) (read, written int64) {
 	for _, a := range m.allocs {
-		read += a.read.take()
-		written += a.written.take()
+		r, nr := a.read.take()
+		w, nw := a.written.take()
+		if early {
+			r, w = merged(a.before.read, r), merged(a.before.written, w)
+		}
+		a.before = before{r, w}
+		read += nr
+		written += nw
 	}
 	return read, written
 }

@@ -206,7 +206,7 @@ func (w *warp) countAlike(p *pattern, first uint64, size int, m *memOp, kind tra
 	}
 	w.b.trace.newRequest()
 	for _, r := range p.runs {
-		w.b.reach(first+uint64(r.at), uint64(r.n), kind)
+		w.reach(m, first+uint64(r.at), uint64(r.n), kind)
 	}
 }
 

@@ -23,10 +23,15 @@ func init() {
 		d.emit(in)
 	}
 	decoders["griddepcontrol"] = func(d *decoder) {
-		// Grids run one after the other: what a grid depends on is over.
-		d.take("wait", "launch_dependents")
+		mode := d.take("wait", "launch_dependents")
 		d.operands(0, 0)
-		d.nothing()
+		if mode != "wait" {
+			d.nothing()
+			return
+		}
+		in := d.new(kindMasked)
+		in.fn[modeFull] = gridWait
+		d.emit(in)
 	}
 }
 

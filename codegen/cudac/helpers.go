@@ -457,7 +457,7 @@ func (p *printer) statement(in *simt.Instr) (text string, ok bool) {
 		if in.Args[0].IsInt(0) && in.Imm == 0 {
 			return "__syncthreads()", true
 		}
-	case simt.OpCpAsyncCommit, simt.OpBulkCommit, simt.OpFence, simt.OpProxyFence, simt.OpWgmmaCommit, simt.OpClusterArrive, simt.OpClusterWait:
+	case simt.OpCpAsyncCommit, simt.OpBulkCommit, simt.OpFence, simt.OpProxyFence, simt.OpWgmmaCommit, simt.OpClusterArrive, simt.OpClusterWait, simt.OpGridLaunch, simt.OpGridWait:
 		a := asm{effects: true, memory: true, code: in.Opcode() + ";"}
 		name := identifier(strings.TrimSuffix(strings.Replace(in.Opcode(), ".acq_rel", "", 1), "_group"))
 		return p.h.add(name, in.Opcode(), a.text) + "()", true

@@ -24,7 +24,7 @@ func (e *emitter) instr(in *simt.Instr) {
 		if x := in.Args[0]; e.regs.Reg(x) < 0 {
 			e.move(e.reg(in.Result()), operandConst(x), in.Type)
 		}
-	case simt.OpReturn, simt.OpTrap, simt.OpCpAsyncCommit, simt.OpBulkCommit:
+	case simt.OpReturn, simt.OpTrap, simt.OpCpAsyncCommit, simt.OpBulkCommit, simt.OpGridLaunch, simt.OpGridWait:
 		c := e.opcode(in)
 		e.op(c)
 	case simt.OpPack, simt.OpUnpack:

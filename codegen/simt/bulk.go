@@ -90,6 +90,13 @@ func (b *Builder) BulkCommit() { b.emit(OpBulkCommit, Void) }
 // BulkWait waits until at most pending of the thread's groups still read shared memory.
 func (b *Builder) BulkWait(pending int) { b.emit(OpBulkWait, Void).Imm = int64(pending) }
 
+// GridLaunch lets the next launch of the stream start, if it was asked to be early, once all
+// blocks have come here or are over.
+func (b *Builder) GridLaunch() { b.emit(OpGridLaunch, Void) }
+
+// GridWait waits until the launches before are over and what they wrote is there.
+func (b *Builder) GridWait() { b.emit(OpGridWait, Void) }
+
 // ProxyFence makes the thread's ordinary writes to shared memory visible to asynchronous
 // copies and wgmma.
 func (b *Builder) ProxyFence() { b.emit(OpProxyFence, Void) }

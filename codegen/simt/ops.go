@@ -121,6 +121,10 @@ const (
 	OpProxyFence
 	OpMaxRegisters // Imm: registers of each thread
 
+	// Between launches of a stream.
+	OpGridLaunch // the next grid may start, once all blocks have come here or are over
+	OpGridWait   // for all that the grids before have done
+
 	// Order.
 	OpBar       // Imm: threads, 0 for all; arg: barrier's number
 	OpBarArrive // Imm: threads
@@ -306,6 +310,9 @@ var ops = [numOps]OpInfo{
 	OpBulkWait:     {Name: "bulk_wait", Types: setOf(Void), Effect: Orders, Pipe: PipeLSU, PTX: "cp.async.bulk.wait_group.read", Ver: 80, SM: 90},
 	OpProxyFence:   {Name: "proxy_fence", Types: setOf(Void), Effect: Orders, Pipe: PipeLSU, PTX: "fence.proxy.async.shared::cta", Ver: 80, SM: 90},
 	OpMaxRegisters: {Name: "max_registers", Types: setOf(Void), Effect: Orders | Convergent, Pipe: PipeCtrl, PTX: "setmaxnreg.$R.sync.aligned.u32", Ver: 80, SM: 90},
+
+	OpGridLaunch: {Name: "grid_launch", Types: setOf(Void), Effect: Orders, Pipe: PipeCtrl, PTX: "griddepcontrol.launch_dependents", Ver: 78, SM: 90},
+	OpGridWait:   {Name: "grid_wait", Types: setOf(Void), Effect: Orders, Pipe: PipeCtrl, PTX: "griddepcontrol.wait", Ver: 78, SM: 90},
 
 	OpBar:           {Name: "bar", Args: "i", Types: setOf(Void), Effect: Orders | Convergent, Pipe: PipeCtrl, PTX: "bar.sync"},
 	OpBarArrive:     {Name: "bar_arrive", Args: "i", Types: setOf(Void), Effect: Orders | Convergent, Pipe: PipeCtrl, PTX: "bar.arrive"},

@@ -155,6 +155,11 @@ func (s *samples) order() {
 		g.at = g.Add(g.at, g.MulWideU(rank, g.Const32(8))) // each block has a place of its own
 		g.store(rank)
 	})
+	s.add("grids", func(g *sample) {
+		g.GridLaunch()
+		g.GridWait()
+		g.store(g.Const32(1))
+	})
 	s.add("order", func(g *sample) {
 		g.Bar(g.Const32(0), 0)
 		g.Bar(g.Const32(1), 64)
