@@ -292,11 +292,17 @@ func tensorDealloc(w *warp, in *inst) {
 func (w *warp) free(in *inst, addr tensorAddress, n int) {
 	t := w.cta.tensorMemory()
 	all := lanesArea(w.cta, 0, tensorLanes, addr.column(), n)
-	w.use(w.newTensorWork(tensorFree, in, 0), all, true, false)
+	x := w.newTensorWork(tensorFree, in, 0)
+	w.use(x, all, true, false)
+	w.finishTensor(x)
 	t.uses = slices.DeleteFunc(t.uses, func(u *tensorUse) bool { return all.covers(&u.tensorArea) })
 	if addr.lane() != 0 || !t.give(addr.column(), n) {
 		a := uint64(addr)
 		w.faultAt(bench.BadDescriptor, in, 0, &a, "tensor", "%d columns of tensor memory at %v: no allocation is that", n, addr)
+	} else {
+		for u := addr.column() / tensorUnit; u < (addr.column()+n)/tensorUnit; u++ {
+			t.freed[u] = x
+		}
 	}
 	w.b.tensorChanged()
 }

@@ -129,6 +129,8 @@ tcgen05.fence::after_thread_sync;`
 				return before + dealloc
 			}
 		}, bench.AsyncCopyRace, ""},
+		{"given back with no barrier", swap("bar.sync 0;\n"+dealloc, dealloc), bench.AsyncCopyRace, ""},
+		{"used after it is given back", swap(dealloc, dealloc+" bar.sync 0;\n"+load), bench.BadDescriptor, "not all allocated"},
 		{"allocated after giving up the right", func(p *tensorProgram) {
 			p.all = "@%pw tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;\n@%pw tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%sm+8208], 32;"
 		}, bench.BadDescriptor, "right to allocate"},

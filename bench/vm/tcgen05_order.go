@@ -92,7 +92,7 @@ func (w *warp) use(x *tensorWork, a tensorArea, write, sum bool) bool {
 			}
 			good = false
 		} else if r.strict() && u.overlaps(&a) && (u.write || write) && u.work != x && !r.tensorFenced(u.work, x) {
-			w.reportTensorAs(bench.MissingProxyFence, now, u, verb(u.write)+" it, and a tcgen05.fence before or after the threads' synchronisation is absent")
+			w.reportTensorAs(bench.MissingProxyFence, now, u, doing(now.write), verb(u.write)+" it, and a tcgen05.fence before or after the threads' synchronisation is absent")
 		}
 		if u.work == x || !a.covers(&u.tensorArea) || !write && (u.write || u.work.w != w || u.work.lane != x.lane || u.work.kind != x.kind) {
 			kept = append(kept, u)
@@ -218,10 +218,20 @@ func (w *warp) reportTensor(now, u *tensorUse) {
 		}
 		what = fmt.Sprintf("has a %s to %s it under way that was not waited for", opcode(u.work.from), act)
 	}
-	w.reportTensorAs(bench.AsyncCopyRace, now, u, what)
+	w.reportTensorAs(bench.AsyncCopyRace, now, u, doing(now.write), what)
 }
 
-func (w *warp) reportTensorAs(class bench.FaultClass, now, u *tensorUse, what string) {
+// doing is what an access is doing.
+func doing(write bool) string {
+	if write {
+		return "writes"
+	}
+	return "reads"
+}
+
+// reportTensorAs reports a use that comes now, what it does, and what the other
+// use did.
+func (w *warp) reportTensorAs(class bench.FaultClass, now, u *tensorUse, does, did string) {
 	b := w.b
 	if !b.l.reports(class) || b.race.unready {
 		return
@@ -236,11 +246,7 @@ func (w *warp) reportTensorAs(class bench.FaultClass, now, u *tensorUse, what st
 	f.Site = b.site(w.index, now.work.lane, src)
 	site := b.site(u.work.w.index, u.work.lane, other)
 	f.Other = &site
-	verb := "reads"
-	if now.write {
-		verb = "writes"
-	}
-	f.Message = fmt.Sprintf("%s tensor memory at %v: thread %v %s", verb, tensorAddress(addr), site.Thread, what)
+	f.Message = fmt.Sprintf("%s tensor memory at %v: thread %v %s", does, tensorAddress(addr), site.Thread, did)
 }
 
 // tensorCore is what a block, or a cluster, has to do for tcgen05.

@@ -36,6 +36,7 @@ type tensorMemory struct {
 	origins map[tensorAddress]uint32          // of undefined words that something undefined was written to
 
 	owner        [tensorColumns / tensorUnit]*tensorAllocation
+	freed        [tensorColumns / tensorUnit]*tensorWork // what gave columns back that are nobody's
 	relinquished bool
 	asked        *tensorRequest // by the warp that waits for the other block of a pair
 	answer       *tensorAnswer  // to it
@@ -77,6 +78,7 @@ func (t *tensorMemory) reset() {
 	}
 	clear(t.origins)
 	clear(t.owner[:])
+	clear(t.freed[:])
 	t.relinquished, t.asked, t.answer, t.uses = false, nil, nil, t.uses[:0]
 }
 
@@ -120,7 +122,7 @@ func room(n int, all ...*tensorMemory) int {
 // take allocates columns; their contents are undefined.
 func (t *tensorMemory) take(a *tensorAllocation) {
 	for u := a.from / tensorUnit; u < (a.from+a.n)/tensorUnit; u++ {
-		t.owner[u] = a
+		t.owner[u], t.freed[u] = a, nil
 	}
 	for lane := range t.undef {
 		for i := range t.undef[lane][a.from : a.from+a.n] {
@@ -241,6 +243,11 @@ func (w *warp) inside(in *inst, lane int, what string, a *tensorArea) bool {
 	if a.c.tensor != nil && a.groups != 0 && a.c.tensor.allocated(a.from, a.to-a.from) {
 		return true
 	}
+	if x := w.freedMeanwhile(lane, a); x != nil {
+		now := &tensorUse{tensorArea: *a, work: w.newTensorWork(tensorLoad, in, lane)}
+		w.reportTensorAs(bench.AsyncCopyRace, now, &tensorUse{tensorArea: *a, work: x}, "uses", "gave it back and nothing orders the two")
+		return false
+	}
 	addr := uint64(a.lane()<<16 | a.from&0xffff)
 	who := ""
 	if a.c != w.cta {
@@ -248,6 +255,21 @@ func (w *warp) inside(in *inst, lane int, what string, a *tensorArea) bool {
 	}
 	w.faultAt(bench.BadDescriptor, in, lane, &addr, "tensor", "%s: columns %d to %d of tensor memory%s are not all allocated", what, a.from, a.to-1, who)
 	return false
+}
+
+// freedMeanwhile is what gave some of an area's columns back with nothing to order
+// that and a use by a thread that comes now; nil is nothing.
+func (w *warp) freedMeanwhile(lane int, a *tensorArea) *tensorWork {
+	r, t := w.b.race, a.c.tensor
+	if r == nil || r.off || t == nil || a.from < 0 || !w.b.l.reports(bench.AsyncCopyRace) {
+		return nil
+	}
+	for u := a.from / tensorUnit; u < min((a.to+tensorUnit-1)/tensorUnit, len(t.freed)); u++ {
+		if x := t.freed[u]; x != nil && !r.tensorKnown(x, w, lane) {
+			return x
+		}
+	}
+	return nil
 }
 
 // checkTensorLeft reports tensor memory that a block has not given back when it
