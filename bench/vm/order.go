@@ -232,7 +232,7 @@ func (r *raceState) moveFloor() {
 	r.epoch++
 	r.log = r.log[:0]
 	r.carryOver()
-	r.readers = r.readers[:1]
+	r.forgetReaders()
 }
 
 // orderLanes is bar.warp.sync: each of the lanes comes to know what all of them

@@ -3,7 +3,6 @@ package vm
 import (
 	"bytes"
 	"fmt"
-	"unsafe"
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/ptx"
@@ -26,6 +25,7 @@ type raceState struct {
 
 	epoch         uint32   // barriers of the whole block so far
 	readers       []reader // of cells of shared memory with several
+	freeReaders   uint32   // first of those whose cells were written since
 	globalReaders []reader // and of pages
 	inFlight      []*inFlight
 	freeMark      []uint32
@@ -90,14 +90,6 @@ const (
 	eventCopy                             // by cp.async: asynchronous, and yet no work of the async proxy
 )
 
-// reader is one of several reads of a cell.
-type reader struct {
-	s     stamp
-	owner uint32 // the cell's number
-	epoch uint32
-	next  uint32 // index of another; 0 is none
-}
-
 func newRaceState(b *block) *raceState {
 	r := &raceState{b: b, ticks: make([]uint32, len(b.warps))}
 	r.grain = b.l.kern.sharedGrain
@@ -118,7 +110,8 @@ func (r *raceState) reset() {
 	r.floor, r.epoch = 1<<eventShift, 0
 	clear(r.ticks)
 	r.heard = nil
-	r.readers, r.globalReaders = append(r.readers[:0], reader{}), append(r.globalReaders[:0], reader{})
+	r.forgetReaders()
+	r.globalReaders = append(r.globalReaders[:0], reader{})
 	r.inFlight, r.freeMark = r.inFlight[:0], r.freeMark[:0]
 	r.off, r.hadTurn = false, false
 	clear(r.locations)
@@ -256,71 +249,6 @@ func (r *raceState) read(c *cell, at *side) {
 	}
 }
 
-// lists is where the readers of a space's cells are kept.
-func (r *raceState) lists(space ptx.Space) *[]reader {
-	if space == ptx.SpaceGlobal {
-		return &r.globalReaders
-	}
-	return &r.readers
-}
-
-// number tells cells apart: how far one lies from the first of shared memory.
-func (r *raceState) number(c *cell) uint32 {
-	first := uintptr(unsafe.Pointer(unsafe.SliceData(r.shared)))
-	return uint32((uintptr(unsafe.Pointer(c)) - first) / unsafe.Sizeof(cell{}))
-}
-
-// current is the first of a cell's readers since the last barrier, 0 if there
-// is none. The list starts over at barriers: a number in it may by now be
-// another cell's.
-func (r *raceState) current(list []reader, c *cell) uint32 {
-	n := uint32(c.r &^ specialStamp)
-	if int(n) >= len(list) || list[n].epoch != r.epoch || list[n].owner != r.number(c) {
-		return 0
-	}
-	return n
-}
-
-// addReader keeps a read beside others that are not ordered before it.
-func (r *raceState) addReader(c *cell, me stamp, at *side) {
-	list := r.lists(at.space)
-	add := func(s stamp, next uint32) uint32 {
-		*list = append(*list, reader{s: s, epoch: r.epoch, next: next, owner: r.number(c)})
-		return uint32(len(*list) - 1)
-	}
-	if c.r&specialStamp == 0 {
-		switch {
-		case c.r.event() == at.id:
-			c.r |= severalLanes
-		case r.before(c.r, at.w, at.lane):
-			c.r = me
-		default:
-			c.r = specialStamp | stamp(add(me, add(c.r, 0)))
-		}
-		return
-	}
-	n := r.current(*list, c)
-	if n == 0 {
-		c.r = me
-		return
-	}
-	for i := n; i != 0; i = (*list)[i].next {
-		e := &(*list)[i]
-		if e.s.event() == at.id {
-			if e.s.lane() != at.lane {
-				e.s |= severalLanes
-			}
-			return
-		}
-		// A later read of the same thread replaces an earlier one.
-		if ev := &r.events[e.s.event()]; int(ev.warp) == at.w.index && ev.agent == 0 && e.s&severalLanes == 0 && e.s.lane() == at.lane {
-			e.s = me
-			return
-		}
-	}
-	c.r = specialStamp | stamp(add(me, n))
-}
-
 // write notes a write of a cell.
 func (r *raceState) write(c *cell, at *side) {
 	me := stamp(at.id)<<eventShift | stamp(at.lane)
@@ -329,6 +257,9 @@ func (r *raceState) write(c *cell, at *side) {
 	}
 	if c.r >= r.floor {
 		r.checkReads(c, at)
+		if at.space != ptx.SpaceGlobal && c.r&specialStamp != 0 {
+			r.dropReaders(c)
+		}
 	}
 	c.w, c.r = me, 0
 }
