@@ -37,7 +37,7 @@ func (p *Problem) space() *space.Space {
 			{Name: "copy", Values: []int{0}, Also: []int{1}, Doc: "1: threads copy for warpgroups (cp.async), as they do where strides allow no tensor maps"},
 		},
 		Constraints: []space.Constraint{
-			{Name: "shared", Expr: "stages*(BM+BN)*BK*elem + persistent*(2048*warps + 1024) <= shared", Doc: "the stages of A and B fit a block's shared memory, beside 16 rows of 128 bytes a warp of what persistent blocks store"},
+			{Name: "shared", Expr: "stages*BK*((BM+BN)*elem + 32*padded) + persistent*(2048*warps + 1024) <= shared", Doc: "the stages of A and B fit a block's shared memory, with the padding of those that aren't along K, beside 16 rows of 128 bytes a warp of what persistent blocks store"},
 			{Name: "accumulators", Expr: "BM*BN <= acc*32*warps", Doc: "acc sums a thread at most"},
 			{Name: "warp tile", Expr: "BM*BN >= 256*warps", Doc: "a warp has a 16x16 piece of C at least"},
 			{Name: "copy", Expr: "min(BM, BN)*BK*elem >= 256*warps", Doc: "every other thread copies 16 bytes of each operand at least"},
@@ -53,6 +53,7 @@ func (p *Problem) space() *space.Space {
 			{Name: "copy", Expr: "copy == 0 || wgmma == 1 && cluster == 1 && portable == 0 && persistent == 0", Doc: "threads copy to where warpgroups multiply from, each block for itself"},
 			{Name: "pipeline", Expr: "sm >= 80 || stages <= 2", Doc: "before 8.0 a stage is prefetched through registers"},
 			{Name: "grid", Expr: "ceildiv(M, BM)*ceildiv(N, BN)*split <= 2147483647", Doc: "blocks of one launch"},
+			{Name: "epilogue", Expr: "sums == 0 || sums == 1 && split == 1 || BM*(4*BN + 32) <= shared", Doc: "sums that are stored in f32 pass through padded rows of shared memory"},
 		},
 	}
 }
@@ -69,6 +70,7 @@ func (p *Problem) Space(gpu *target.GPU) (*space.Bound, error) {
 	case p.small():
 		env["acc"] = 96 // so do the products of a step, which are added to the sums
 	}
+	env["padded"], env["sums"] = p.padded(), p.sums()
 	env["wgmma"], env["maps"] = 0, 0
 	switch {
 	case p.warpgroups(gpu):
@@ -77,6 +79,32 @@ func (p *Problem) Space(gpu *target.GPU) (*space.Bound, error) {
 		env["maps"] = 1
 	}
 	return p.space().Bind(env)
+}
+
+// padded counts the operands whose rows in shared memory are padded by 32 bytes: those of
+// 32-bit tensor instructions that aren't stored along K.
+func (p *Problem) padded() int64 {
+	n := int64(0)
+	if p.math().Tensor() && p.elem().Bits() == 32 {
+		for _, across := range []bool{p.transposedA(), !p.transposedB()} {
+			if across {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// sums tells when tensor instructions' sums are stored in f32: 0 never, 1 where K is split,
+// 2 always.
+func (p *Problem) sums() int64 {
+	switch {
+	case !p.math().Tensor():
+		return 0
+	case p.out().Bits() == 32:
+		return 2
+	}
+	return 1
 }
 
 // warpgroups tells whether warpgroups may multiply the problem's types as its matrices are
