@@ -68,6 +68,22 @@ func DefaultPath() (string, error) {
 // these is the cause.
 func Open(path string) (*Store, error) { return open(path, migrations) }
 
+// OpenWhole opens a store as Open does, but refuses a damaged one with
+// ErrDamaged and leaves it as it is: for those who read what was recorded.
+func OpenWhole(path string) (*Store, error) {
+	if _, err := os.Stat(path); err != nil {
+		return Open(path)
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("store %s: %w", path, err)
+	}
+	if _, err := readHeader(abs); err != nil {
+		return nil, explain(abs, err)
+	}
+	return connect(abs, migrations)
+}
+
 func open(path string, steps []string) (*Store, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -42,7 +42,7 @@ that other tuners read, take runs from files, compare runs and remove them.`,
 
 // withStore opens the store for a command.
 func (a *app) withStore(f *dbFlags, do func(*store.Store) error) error {
-	s, err := a.openStore(f.store)
+	s, err := a.openStore(f.store, store.OpenWhole)
 	if err != nil {
 		return err
 	}

@@ -183,7 +183,7 @@ func (g *generator) openStore() error {
 		return usagef("--store %s: %s: want a file that kgen tune wrote", path, reason(err))
 	}
 	var err error
-	g.open, err = store.Open(path)
+	g.open, err = store.OpenWhole(path)
 	switch {
 	case errors.Is(err, store.ErrForeign), errors.Is(err, store.ErrNewer):
 		return usage(err)

@@ -200,7 +200,7 @@ func (a *app) tune(ctx context.Context, j *job, f *tuneFlags) error {
 			return err
 		}
 	}
-	s, err := a.openStore(f.store)
+	s, err := a.openStore(f.store, store.Open)
 	if err != nil {
 		return err
 	}
@@ -247,8 +247,9 @@ func (a *app) runOptions(f *tuneFlags, j *job) tune.Options {
 	return o
 }
 
-// openStore opens the store, or the user's own for "".
-func (a *app) openStore(file string) (*store.Store, error) {
+// openStore opens the store, or the user's own for "", by store.Open or
+// store.OpenWhole.
+func (a *app) openStore(file string, open func(string) (*store.Store, error)) (*store.Store, error) {
 	given := file != ""
 	if !given {
 		var err error
@@ -259,7 +260,7 @@ func (a *app) openStore(file string) (*store.Store, error) {
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return nil, usagef("--store %s: a folder, pipe or device: want a file", file)
 	}
-	s, err := store.Open(file)
+	s, err := open(file)
 	switch {
 	case given && errors.Is(err, store.ErrReadOnly):
 		return nil, fmt.Errorf("--store %s: %w: want a file in a folder that can be written", file, store.ErrReadOnly)

@@ -122,7 +122,7 @@ func (a *app) tuneShapes(ctx context.Context, j *job, f *tuneFlags) error {
 	if err != nil {
 		return err
 	}
-	s, err := a.openStore(f.store)
+	s, err := a.openStore(f.store, store.Open)
 	if err != nil {
 		return err
 	}

@@ -139,7 +139,7 @@ func (a *app) exploreSpace(ctx context.Context, f *tuneFlags, gpuName string, b 
 			return err
 		}
 	}
-	s, err := a.openStore(f.store)
+	s, err := a.openStore(f.store, store.Open)
 	if err != nil {
 		return err
 	}
