@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/kgen-dev/kgen/bench/vm"
+	"github.com/kgen-dev/kgen/codegen"
 	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/kernels/space"
 	"github.com/kgen-dev/kgen/tune/store"
@@ -15,10 +16,11 @@ import (
 
 const (
 	// mostData bounds the bytes of the problem whose blocks are sampled, of which the
-	// virtual machine keeps a copy, and mostBlock the operations of a block. A larger
-	// problem is halved until it fits.
-	mostData  = 1 << 29
-	mostBlock = 1e9
+	// virtual machine keeps a copy, and mostSample the operations of what is run for a
+	// tile: the blocks of its cluster, and both tiles of each if they go on to another.
+	// A larger problem is halved until it fits.
+	mostData   = 1 << 29
+	mostSample = 1e9
 
 	// sampled is how many blocks of the full size are checked.
 	sampled = 2
@@ -80,16 +82,22 @@ func (k *Kernel) prepare(c space.Config) error {
 	}
 	full, err := halve(k.Family, k.Problem, c, func(q family.Problem) bool {
 		plan, err := p.compiled.Plan(Arguments(q.Args()))
-		if err == nil {
-			plan.Rounds(1)
-		}
-		return err == nil && bytesOf(q) <= mostData && q.Work().FLOPs <= mostBlock*float64(plan.Steps[0].Grid)
+		return err == nil && bytesOf(q) <= mostData && q.Work().FLOPs*tilesOfSample(p.compiled, plan) <= mostSample*float64(plan.Steps[0].Rounds(1).Grid)
 	})
 	if err != nil {
 		return fmt.Errorf("%d bytes of tensors: %w", bytesOf(k.Problem), err)
 	}
 	v.full, err = newStage(device, full, k.Seed+1)
 	return err
+}
+
+// tilesOfSample is how many tiles are computed where one is checked.
+func tilesOfSample(c *codegen.Compiled, p *codegen.Plan) float64 {
+	tiles := float64(max(1, c.Kernels[0].Cluster))
+	if p.Steps[0].Persistent() {
+		tiles *= roundsOfCheck
+	}
+	return tiles
 }
 
 // checkBoth runs both texts of a configuration's program, the compiler's PTX and our own.

@@ -25,7 +25,7 @@ type raceState struct {
 
 	epoch         uint32   // barriers of the whole block so far
 	readers       []reader // of cells of shared memory with several
-	freeReaders   uint32   // first of those whose cells were written since
+	mostReaders   int      // before those of cells written since are dropped
 	globalReaders []reader // and of pages
 	inFlight      []*inFlight
 	freeMark      []uint32
@@ -257,9 +257,6 @@ func (r *raceState) write(c *cell, at *side) {
 	}
 	if c.r >= r.floor {
 		r.checkReads(c, at)
-		if at.space != ptx.SpaceGlobal && c.r&specialStamp != 0 {
-			r.dropReaders(c)
-		}
 	}
 	c.w, c.r = me, 0
 }

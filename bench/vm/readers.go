@@ -41,14 +41,12 @@ func (r *raceState) current(list []reader, c *cell) uint32 {
 
 // addReader keeps a read beside others that are not ordered before it.
 func (r *raceState) addReader(c *cell, me stamp, at *side) {
+	if at.space != ptx.SpaceGlobal && len(r.readers) > r.mostReaders {
+		r.packReaders()
+	}
 	list := r.lists(at.space)
 	add := func(s stamp, next uint32) uint32 {
 		e := reader{s: s, epoch: r.epoch, next: next, owner: r.number(c)}
-		if n := r.freeReaders; n != 0 && at.space != ptx.SpaceGlobal {
-			r.freeReaders = r.readers[n].next
-			r.readers[n] = e
-			return n
-		}
 		*list = append(*list, e)
 		return uint32(len(*list) - 1)
 	}
@@ -87,19 +85,31 @@ func (r *raceState) addReader(c *cell, me stamp, at *side) {
 
 // forgetReaders empties the list of shared memory's readers.
 func (r *raceState) forgetReaders() {
-	r.readers, r.freeReaders = append(r.readers[:0], reader{}), 0
+	r.readers = append(r.readers[:0], reader{})
+	r.mostReaders = 4 * len(r.shared)
 }
 
-// dropReaders takes a cell's readers from the list. A block whose warps talk by
-// mbarriers alone, such as a persistent one, never starts the list over.
-func (r *raceState) dropReaders(c *cell) {
-	first := r.current(r.readers, c)
-	if first == 0 {
-		return
+// packReaders drops the readers of cells that were written since, in a block whose
+// warps talk by mbarriers alone, such as a persistent one: its list never starts over
+// at a barrier. A cell's readers come to lie together, and those of neighbours beside
+// them.
+func (r *raceState) packReaders() {
+	packed := make([]reader, 1, r.mostReaders)
+	for i := range r.shared {
+		c := &r.shared[i]
+		if c.r&specialStamp == 0 {
+			continue
+		}
+		n := r.current(r.readers, c)
+		c.r = 0
+		for next := uint32(0); n != 0; n = r.readers[n].next {
+			e := r.readers[n]
+			e.next = next
+			packed = append(packed, e)
+			next = uint32(len(packed) - 1)
+			c.r = specialStamp | stamp(next)
+		}
 	}
-	last := first
-	for r.readers[last].next != 0 {
-		last = r.readers[last].next
-	}
-	r.readers[last].next, r.freeReaders = r.freeReaders, first
+	r.readers = packed
+	r.mostReaders = max(r.mostReaders, 2*len(packed))
 }
