@@ -74,24 +74,29 @@ func OpenWhole(path string) (*Store, error) {
 	if _, err := os.Stat(path); err != nil {
 		return Open(path)
 	}
-	abs, err := filepath.Abs(path)
+	path, _, err := identify(path)
 	if err != nil {
-		return nil, fmt.Errorf("store %s: %w", path, err)
+		return nil, err
 	}
-	if _, err := readHeader(abs); err != nil {
-		return nil, explain(abs, err)
+	return connect(path, migrations)
+}
+
+// identify makes a store's path absolute, and tells whether the file there is kgen's.
+func identify(path string) (abs string, ours bool, err error) {
+	abs, err = filepath.Abs(path)
+	if err != nil {
+		return "", false, fmt.Errorf("store %s: %w", path, err)
 	}
-	return connect(abs, migrations)
+	if ours, err = readHeader(abs); err != nil {
+		return "", false, explain(abs, err)
+	}
+	return abs, ours, nil
 }
 
 func open(path string, steps []string) (*Store, error) {
-	path, err := filepath.Abs(path)
+	path, ours, err := identify(path)
 	if err != nil {
-		return nil, fmt.Errorf("store %s: %w", path, err)
-	}
-	ours, err := readHeader(path)
-	if err != nil {
-		return nil, explain(path, err)
+		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, explain(path, err)
