@@ -14,7 +14,7 @@ import (
 )
 
 // Unfinished begins the name of a file that is being written, beside the one it
-// will be. Only a kill leaves one behind.
+// will be. Only a kill leaves one behind, until the next file is written there.
 const Unfinished = ".new-"
 
 // File is a file to write.
@@ -44,6 +44,7 @@ func Write(files ...File) (err error) {
 			}
 		}
 	}()
+	swept := ""
 	for _, f := range files {
 		if special(f.Path) {
 			written = append(written, "")
@@ -52,9 +53,16 @@ func Write(files ...File) (err error) {
 			}
 			continue
 		}
-		temp := filepath.Join(filepath.Dir(f.Path), fmt.Sprintf("%s%08x", Unfinished, rand.Uint32()))
+		dir := filepath.Dir(f.Path)
+		if swept != dir {
+			sweep(dir)
+			swept = dir
+		}
+		temp := filepath.Join(dir, fmt.Sprintf("%s%08x", Unfinished, rand.Uint32()))
 		written = append(written, temp)
-		if err := f.to(temp, os.O_CREATE|os.O_EXCL); err != nil {
+		release, err := f.beside(temp)
+		defer release()
+		if err != nil {
 			return named(f.Path, err)
 		}
 	}
@@ -76,15 +84,26 @@ func special(path string) bool {
 }
 
 // direct writes to what is there.
-func (f *File) direct() error { return f.to(f.Path, 0) }
-
-func (f *File) to(name string, flags int) error {
-	out, err := os.OpenFile(name, os.O_WRONLY|flags, 0o666)
+func (f *File) direct() error {
+	out, err := os.OpenFile(f.Path, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
+	return f.to(out)
+}
+
+// beside makes the file under another name, which is held until release.
+func (f *File) beside(temp string) (release func(), err error) {
+	out, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return func() {}, err
+	}
+	return hold(temp), f.to(out)
+}
+
+func (f *File) to(out *os.File) error {
 	w := bufio.NewWriterSize(out, 1<<16)
-	err = f.Write(w)
+	err := f.Write(w)
 	if err == nil {
 		err = w.Flush()
 	}

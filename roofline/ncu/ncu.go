@@ -49,6 +49,8 @@ type value struct {
 	line       int
 }
 
+func (v value) String() string { return strings.TrimSpace(v.text + " " + v.unit) }
+
 func (v *value) errorf(format string, args ...any) error {
 	return &Error{v.file, v.line, fmt.Errorf(format, args...)}
 }
@@ -120,6 +122,9 @@ func (r *Report) read(in io.Reader, file string) ([]*launch, error) {
 		}
 		fields := split(line)
 		if next := newTable(file, n, fields, bytes.HasPrefix(line, []byte(`"`))); next != nil {
+			if openQuote(line) {
+				return nil, &Error{file, n, errOpenQuote}
+			}
 			if t != nil {
 				out = append(out, t.launches...)
 			}
@@ -132,10 +137,11 @@ func (r *Report) read(in io.Reader, file string) ([]*launch, error) {
 		if err := t.row(r, n, fields); err != nil {
 			return nil, err
 		}
+		if openQuote(line) {
+			return nil, &Error{file, n, errOpenQuote}
+		}
 		if !ended {
-			if err := t.cutOff(r, n, line); err != nil {
-				return nil, err
-			}
+			t.cutOff(r, n, line)
 		}
 	}
 	if err := lines.Err(); err != nil {
@@ -207,16 +213,17 @@ func (t *table) foreign(line []byte) bool {
 	return t.quoted && line[0] != '"'
 }
 
-// cutOff refuses a last row without a newline that ends within quotes, and notes one of
-// which nobody can tell. Inner quotes are doubled, or lack that in pairs.
-func (t *table) cutOff(r *Report, n int, line []byte) error {
-	switch {
-	case bytes.Count(line, []byte(`"`))%2 != 0:
-		return &Error{t.file, n, errors.New("the last line ends within quotes: is the file cut off?")}
-	case !bytes.HasSuffix(line, []byte(`"`)):
+var errOpenQuote = errors.New("a quote without its end: is the file cut off?")
+
+// openQuote says whether a line ends within quotes. Inner quotes are doubled, or lack
+// that in pairs.
+func openQuote(line []byte) bool { return bytes.Count(line, []byte(`"`))%2 != 0 }
+
+// cutOff notes a last row without a newline, of which nobody can tell whether it is whole.
+func (t *table) cutOff(r *Report, n int, line []byte) {
+	if !bytes.HasSuffix(line, []byte(`"`)) {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s:%d: no newline ends the last line: if the file is cut off, its last value is wrong", t.file, n))
 	}
-	return nil
 }
 
 func (t *table) cell(fields []string, column string) string {
@@ -242,6 +249,11 @@ func (t *table) row(r *Report, line int, fields []string) error {
 	if kernel == "" {
 		r.Skipped++
 		return nil
+	}
+	for _, c := range []string{"Block Size", "Grid Size", "CC"} {
+		if err := describes(c, value{t.cell(fields, c), "", t.file, line}); err != nil {
+			return err
+		}
 	}
 	l := t.launch(line, fields, kernel)
 	if !t.wide {
@@ -280,13 +292,23 @@ func (l *launch) set(metric string, v value) error {
 	if absent(v.text) {
 		return nil
 	}
-	if old, ok := l.metrics[metric]; ok && old.text != v.text && fits(metric, old) == fits(metric, v) && used(metric) {
-		return v.errorf("metric %s of kernel %s is there twice for one launch, as %s and as %s: want the passes in files of their own", metric, short(l.kernel), old.text, v.text)
+	if err := describes(metric, v); err != nil {
+		return err
+	}
+	if old, ok := l.metrics[metric]; ok && !same(metric, old, v) && fits(metric, old) == fits(metric, v) && used(metric) {
+		return v.errorf("metric %s of kernel %s is there twice for one launch, as %s and as %s: want the passes in files of their own", metric, short(l.kernel), old, v)
 	}
 	if old, ok := l.metrics[metric]; !ok || !fits(metric, old) {
 		l.metrics[metric] = v
 	}
 	return nil
+}
+
+// same says whether two values of a metric are one: the same digits of the same unit.
+func same(metric string, a, b value) bool {
+	inA, errA := convert(1, a.unit, dimensionOf[metric])
+	inB, errB := convert(1, b.unit, dimensionOf[metric])
+	return a.text == b.text && (errA != nil) == (errB != nil) && inA == inB
 }
 
 // fits says whether a value's unit is of the metric's kind: the details page has

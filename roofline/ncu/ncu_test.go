@@ -117,7 +117,7 @@ func TestNotations(t *testing.T) {
 		head + plainRows + row("k", "lts__t_bytes.sum", "Gbyte", "1e308"):              "f.csv:4: metric lts__t_bytes.sum: 1e308 Gbyte: want a number from 0",
 		head + plainRows + row("k", "lts__t_bytes.sum", "byte", "9223372036854775808"): "f.csv:4: metric lts__t_bytes.sum: 9223372036854775808 byte: want",
 		head + plainRows + row("k", "lts__t_bytes.sum", "byte", "1e999"):               `f.csv:4: metric lts__t_bytes.sum: number "1e999": want a finite one`,
-		strings.TrimSuffix(head+plainRows, "\"\n"):                                     "f.csv:3: the last line ends within quotes: is the file cut off?",
+		strings.TrimSuffix(head+plainRows, "\"\n"):                                     "f.csv:3: a quote without its end: is the file cut off?",
 		"": "f.csv:1: no table", head: "f.csv:1: a table without rows",
 		head + `"0","1","k","gpu__time_duration.sum","us","1,234"`:   `f.csv:2: number "1,234": may be a thousand times`,
 		head + `"0","1","k","gpu__time_duration.sum","us"`:           "f.csv:2: 5 fields: want the header's 6",

@@ -1,0 +1,43 @@
+package ncu
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What no export holds is refused by file and line, and not read as something else.
+func TestRefused(t *testing.T) {
+	const wide = "\"ID\",\"Kernel Name\",\"Block Size\",\"Grid Size\",\"CC\",\"gpu__time_duration.sum\",\"dram__bytes.sum\"\n\"\",\"\",\"\",\"\",\"\",\"us\",\"byte\"\n"
+	row3 := func(block, grid, cc string) string {
+		return wide + `"0","k","` + block + `","` + grid + `","` + cc + `","2","4096"` + "\n"
+	}
+	time := row("k", "gpu__time_duration.sum", "us", "2")
+	for _, c := range []struct{ text, want string }{
+		{row3("(-128, 1, 1)", "(1, 1, 1)", "9.0"), `f.csv:3: Block Size "(-128, 1, 1)": want up to three whole numbers above 0, such as (128, 1, 1)`},
+		{row3("(128, 1, 1)", "(0, 1, 1)", "9.0"), `f.csv:3: Grid Size "(0, 1, 1)": want`},
+		{row3("wide", "(1, 1, 1)", "9.0"), `f.csv:3: Block Size "wide": want`},
+		{row3("(128, 1, 1, 1)", "(1, 1, 1)", "9.0"), `f.csv:3: Block Size "(128, 1, 1, 1)": want`},
+		{row3("(128, 1, 1)", "(1, 1, 1)", "zz"), `f.csv:3: CC "zz": want a compute capability such as 9.0`},
+		{wide + `"0","k","(1, 1, 1)","(1, 1, 1)","9.0","2","4096` + "\n", `f.csv:3: a quote without its end`},
+		{head + time + `"0","1","k","dram__bytes.sum","byte","4096` + "\n", `f.csv:3: a quote without its end`},
+		{strings.TrimSuffix(head, "\"\n") + "\n" + time, `f.csv:1: a quote without its end`},
+		{head + time + row("k", "dram__bytes.sum", "byte", "4096") + row("k", "dram__bytes.sum", "Kbyte", "4096"),
+			`f.csv:4: metric dram__bytes.sum of kernel k is there twice for one launch, as 4096 byte and as 4096 Kbyte`},
+		{"\"ID\",\"Kernel Name\",\"gpu__time_duration.sum\",\"dram__bytes.sum\",\"dram__bytes.sum\"\n\"\",\"\",\"us\",\"byte\",\"Mbyte\"\n\"0\",\"k\",\"2\",\"7\",\"7\"\n",
+			`f.csv:3: metric dram__bytes.sum of kernel k is there twice`},
+		{head + time + row("k", "dram__bytes.sum", "byte", "4096") + row("k", "launch__block_size", "", "-32"), `f.csv:4: launch__block_size "-32": want`},
+	} {
+		_, err := Read(strings.NewReader(c.text), "f.csv")
+		require.ErrorContains(t, err, c.want, c.text)
+	}
+	// As versions and locales write what they describe.
+	for _, sizes := range [][3]string{
+		{"(128, 1, 1)", "(4294, 65535, 1)", "9.0"}, {"128, 1, 1", "1,024, 1, 1", "7.5"}, {" 128x1x1 ", "(1.024; 1; 1)", "12,0"}, {"", "n/a", ""}, {"256", "(1'024, 1, 1)", "10.3"}, {"(32,4,1)", "1,000, 2,000, 1", "8.6"},
+	} {
+		only(t, row3(sizes[0], sizes[1], sizes[2]))
+	}
+	// The same value in the same unit, by another spelling of none, is no contradiction.
+	only(t, head+time+row("k", "dram__bytes.sum", "byte", "4096")+row("k", "dram__bytes.sum", "", "4096"))
+}
