@@ -110,7 +110,7 @@ func TestLinks(t *testing.T) {
 	near(t, 0.64, all[0].US/1e6, 0.01, "seconds")
 	r.Links = -1
 	_, err := Analyse(r)
-	require.ErrorContains(t, err, "--links -1: want a finite number above 0")
+	require.ErrorContains(t, err, "--links -1: want 0 to 1e40")
 }
 
 // TestRules: 8.1e22 operations a day at a tenth of an H100, and 395 TFLOP/s of it.

@@ -62,8 +62,8 @@ func (r *Run) Check() error {
 		flag  string
 		value float64
 	}{{"--reached", r.Reached}, {"--operations", r.Operations}, {"--links", r.Links}} {
-		if !(f.value >= 0) || f.value > 1e40 || f.value > 0 && f.value < 1e-6 {
-			return fmt.Errorf("%s %g: want a finite number above 0", f.flag, f.value)
+		if !(f.value >= 0) || f.value > 1e40 {
+			return fmt.Errorf("%s %g: want 0 to 1e40", f.flag, f.value)
 		}
 	}
 	c := r.Config
@@ -145,25 +145,27 @@ type Operator struct {
 // Report is what formulas say of a run. Times are floors: the least that the GPU's
 // limits allow, operator after operator.
 type Report struct {
-	Parameters   int64        `json:"parameters"`
-	GPUs         int64        `json:"gpus"`
-	Tokens       int64        `json:"tokens"`      // new tokens of a step, of all GPUs
-	Math         target.Math  `json:"math"`        // of the matrices' products
-	PeakTFLOPS   float64      `json:"peak_tflops"` // of it, dense
-	HBM          float64      `json:"hbm_gbs"`
-	Operators    []Operator   `json:"operators"`
-	Collectives  []Collective `json:"collectives"`
-	FLOPs        float64      `json:"model_flops"` // of a step and all GPUs: what MFU counts
-	ComputeUS    float64      `json:"compute_us"`  // the operators' floors
-	StepUS       float64      `json:"step_us"`     // with the collectives, nothing overlapped
-	TokensPerSec float64      `json:"tokens_per_s"`
-	MFU          float64      `json:"mfu"` // model FLOPs over peak, at the floor
-	Limit        string       `json:"limit"`
-	Crossover    float64      `json:"crossover_tokens"` // new tokens of a step from which matrices are bound by arithmetic
-	Memory       Memory       `json:"memory"`
-	RuleFLOPs    float64      `json:"rule_flops"`            // 2 for each parameter and token, 6 in training
-	ReachedMFU   float64      `json:"reached_mfu,omitempty"` // of Run.Reached
-	GPUSeconds   float64      `json:"gpu_seconds,omitempty"` // for Run.Operations at Run.Reached
+	Parameters   int64          `json:"parameters"`
+	GPUs         int64          `json:"gpus"`
+	Tokens       int64          `json:"tokens"`      // new tokens of a step, of all GPUs
+	Math         target.Math    `json:"math"`        // of the matrices' products
+	PeakTFLOPS   float64        `json:"peak_tflops"` // of it, dense
+	HBM          float64        `json:"hbm_gbs"`
+	Operators    []Operator     `json:"operators"`
+	Collectives  []Collective   `json:"collectives"`
+	FLOPs        float64        `json:"model_flops"` // of a step and all GPUs: what MFU counts
+	ComputeUS    float64        `json:"compute_us"`  // the operators' floors
+	StepUS       float64        `json:"step_us"`     // with the collectives, nothing overlapped
+	TokensPerSec float64        `json:"tokens_per_s"`
+	MFU          float64        `json:"mfu"` // model FLOPs over peak, at the floor
+	Limit        string         `json:"limit"`
+	Crossover    float64        `json:"crossover_tokens"` // new tokens of a step from which matrices are bound by arithmetic
+	Memory       Memory         `json:"memory"`
+	RuleFLOPs    float64        `json:"rule_flops"`              // 2 for each parameter and token, 6 in training
+	ReachedMFU   float64        `json:"reached_mfu,omitempty"`   // of Run.Reached
+	ReachedCause roofline.Cause `json:"reached_cause,omitempty"` // of more than the peak
+	ReachedDoubt string         `json:"reached_doubt,omitempty"`
+	GPUSeconds   float64        `json:"gpu_seconds,omitempty"` // for Run.Operations at Run.Reached
 
 	Peak       target.Peak      `json:"-"`          // behind PeakTFLOPS
 	Provenance bench.Provenance `json:"provenance"` // of everything
@@ -191,13 +193,31 @@ func Analyse(r *Run) (*Report, error) {
 	rep.FLOPs = r.modelFLOPs()
 	rep.MFU = rep.FLOPs / float64(rep.GPUs) / (rep.StepUS * rep.PeakTFLOPS * 1e6)
 	rep.RuleFLOPs = RuleFLOPs(r.Phase, rep.Parameters, rep.Tokens)
-	rep.ReachedMFU = r.Reached / rep.PeakTFLOPS
-	if r.Reached > 0 {
-		rep.GPUSeconds = r.Operations / (r.Reached * 1e12)
+	if err := r.reached(rep); err != nil {
+		return nil, err
 	}
 	rep.TokensPerSec = float64(rep.Tokens) / rep.StepUS * 1e6
 	rep.Crossover, rep.Memory = Crossover(rep.PeakTFLOPS, r.Config.Type.Bytes, rep.HBM), r.memory()
 	return rep, nil
+}
+
+// reached judges the rate that a GPU was seen to reach.
+func (r *Run) reached(rep *Report) error {
+	if r.Reached == 0 {
+		return nil
+	}
+	rep.ReachedMFU, rep.GPUSeconds = r.Reached/rep.PeakTFLOPS, r.Operations/(r.Reached*1e12)
+	second := roofline.Work{Operations: []roofline.Operations{{Math: r.math(), Count: roofline.Formula(r.Reached * 1e12)}}}
+	a, err := roofline.Assess(r.ceilings(), second)
+	if err != nil {
+		return err
+	}
+	v, err := a.Judge(1e6, bench.Measured)
+	if err != nil {
+		return err
+	}
+	rep.ReachedCause, rep.ReachedDoubt = v.Cause, v.Doubt
+	return nil
 }
 
 // RuleFLOPs is the rule of 2 operations for each parameter and token that is served, and

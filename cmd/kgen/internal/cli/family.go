@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -345,7 +346,33 @@ func choiceFlag(c *cobra.Command, f *choice, name, doc string) {
 	mustComplete(c, name, cobra.FixedCompletions(f.words, cobra.ShellCompDirectiveNoFileComp))
 }
 
-var _, _ pflag.Value = &problemFlag{}, &choice{}
+// amount is a flag with a quantity from least to most of a unit; 0 is that of a flag
+// that was not given.
+type amount struct {
+	value       float64
+	least, most float64
+	unit        string
+}
+
+func (f *amount) String() string {
+	if f.value == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(f.value, 'g', -1, 64)
+}
+
+func (f *amount) Set(text string) error {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(v >= f.least && v <= f.most) {
+		return fmt.Errorf("%s from %g to %g", f.unit, f.least, f.most)
+	}
+	f.value = v
+	return nil
+}
+
+func (f *amount) Type() string { return "x" }
+
+var _, _, _ pflag.Value = &problemFlag{}, &choice{}, &amount{}
 
 // orList writes "a, b or c".
 func orList(words []string) string {

@@ -17,8 +17,8 @@ import (
 type importFlags struct {
 	gpu    string
 	before string
-	flops  float64
-	bytes  float64
+	flops  amount
+	bytes  amount
 	math   choice
 	figure figureFlags
 }
@@ -34,7 +34,7 @@ type importReport struct {
 }
 
 func (a *app) importCommand() *cobra.Command {
-	f := &importFlags{math: choice{value: string(target.F32)}}
+	f := &importFlags{flops: amount{least: 1, most: 1e30, unit: "operations"}, bytes: amount{least: 1, most: 1e30, unit: "bytes"}, math: choice{value: string(target.F32)}}
 	for _, m := range target.Maths() {
 		f.math.words = append(f.math.words, string(m))
 	}
@@ -65,8 +65,8 @@ needs both. --before FILE has the same kernels before a change, and -o draws arr
 	mustComplete(c, "gpu", completeGPUFlag)
 	f.figure.declare(c)
 	c.Flags().StringVar(&f.before, "before", "", "`FILE` with the same kernels before a change")
-	c.Flags().Float64Var(&f.flops, "flops", 0, "useful operations of a launch, by formula")
-	c.Flags().Float64Var(&f.bytes, "bytes", 0, "least bytes of a launch to and from memory, by formula")
+	c.Flags().Var(&f.flops, "flops", "useful operations of a launch, by formula")
+	c.Flags().Var(&f.bytes, "bytes", "least bytes of a launch to and from memory, by formula")
 	choiceFlag(c, &f.math, "math", "the arithmetic of --flops")
 	a.jsonFlag(c)
 	return c
@@ -75,14 +75,6 @@ needs both. --before FILE has the same kernels before a change, and -o draws arr
 func (a *app) importFiles(ctx context.Context, f *importFlags, files []string) error {
 	if err := f.figure.check(); err != nil {
 		return err
-	}
-	for _, n := range []struct {
-		flag  string
-		value float64
-	}{{"--flops", f.flops}, {"--bytes", f.bytes}} {
-		if !(n.value >= 0 && n.value < 1e30) {
-			return usagef("%s %g: want a finite number above 0", n.flag, n.value)
-		}
 	}
 	now, err := f.judged(ctx, files)
 	if err != nil {

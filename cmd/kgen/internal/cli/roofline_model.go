@@ -16,13 +16,14 @@ import (
 
 // modelFlags are those of kgen roofline --model.
 type modelFlags struct {
-	name    string
-	phase   choice
-	typ     choice
-	kv      choice
-	as      choice
-	setting llm.Run
-	figure  *figureFlags
+	name                       string
+	phase                      choice
+	typ                        choice
+	kv                         choice
+	as                         choice
+	links, reached, operations amount
+	setting                    llm.Run
+	figure                     *figureFlags
 }
 
 // modelReport is what kgen roofline --model --json prints.
@@ -43,11 +44,14 @@ type modelReport struct {
 
 func newModelFlags(figure *figureFlags) *modelFlags {
 	return &modelFlags{
-		figure: figure,
-		phase:  choice{value: string(llm.Decode), words: []string{string(llm.Prefill), string(llm.Decode), string(llm.Train)}},
-		typ:    choice{value: "model", words: []string{"model", llm.BF16.Name, llm.F16.Name, llm.F32.Name}},
-		kv:     choice{value: "model", words: []string{"model", llm.BF16.Name, llm.F16.Name, llm.F8.Name}},
-		as:     choice{value: "kgen", words: []string{"kgen", "llm-viewer"}},
+		figure:     figure,
+		phase:      choice{value: string(llm.Decode), words: []string{string(llm.Prefill), string(llm.Decode), string(llm.Train)}},
+		typ:        choice{value: "model", words: []string{"model", llm.BF16.Name, llm.F16.Name, llm.F32.Name}},
+		kv:         choice{value: "model", words: []string{"model", llm.BF16.Name, llm.F16.Name, llm.F8.Name}},
+		as:         choice{value: "kgen", words: []string{"kgen", "llm-viewer"}},
+		links:      amount{least: 1e-6, most: 1e9, unit: "GB/s"},
+		reached:    amount{least: 1e-6, most: 1e9, unit: "TFLOP/s"},
+		operations: amount{least: 1, most: 1e40, unit: "operations"},
 	}
 }
 
@@ -65,9 +69,9 @@ func (m *modelFlags) declare(c *cobra.Command) {
 	choiceFlag(c, &m.typ, "type", "type of weights and activations")
 	choiceFlag(c, &m.kv, "kv-type", "type of cached keys and values")
 	f.Int64Var(&m.setting.Page, "page", 16, "tokens of a page of the cache")
-	f.Float64Var(&m.setting.Links, "links", 0, "GB/s of a GPU's links each way (default its NVLink's)")
-	f.Float64Var(&m.setting.Reached, "reached", 0, "TFLOP/s that a GPU was seen to reach: as MFU")
-	f.Float64Var(&m.setting.Operations, "operations", 0, "operations to do in all at that rate: as GPU-seconds")
+	f.Var(&m.links, "links", "GB/s of a GPU's links each way (default its NVLink's)")
+	f.Var(&m.reached, "reached", "TFLOP/s that a GPU was seen to reach: as MFU")
+	f.Var(&m.operations, "operations", "operations to do in all at that rate: as GPU-seconds")
 	choiceFlag(c, &m.as, "as", "whose way of counting operators")
 	mustComplete(c, "model", cobra.FixedCompletions(llm.Names(), cobra.ShellCompDirectiveDefault))
 }
@@ -82,6 +86,7 @@ func (m *modelFlags) run(a *app, gpu string) error {
 		return err
 	}
 	r := m.setting
+	r.Links, r.Reached, r.Operations = m.links.value, m.reached.value, m.operations.value
 	if r.Roofs, err = m.figure.roofs(g); err != nil {
 		return err
 	}
@@ -217,6 +222,9 @@ func (a *app) printModel(r *llm.Run, rep *llm.Report) {
 	fmt.Fprintf(a.out, "%-20s %sFLOP a step of all GPUs; %d for each parameter and token are %sFLOP\n", "operations", prefixed(rep.FLOPs), each, prefixed(rep.RuleFLOPs))
 	if r.Reached > 0 {
 		fmt.Fprintf(a.out, "%-20s %s TFLOP/s a GPU: %.1f %% MFU\n", "reached", digits(r.Reached), 100*rep.ReachedMFU)
+		if rep.ReachedCause != "" {
+			fmt.Fprintf(a.out, "%-20s %s\n", "above the peak", rep.ReachedDoubt)
+		}
 	}
 	if r.Operations > 0 {
 		fmt.Fprintf(a.out, "%-20s %.3g operations at that rate: %.3g GPU-seconds\n", "takes", r.Operations, rep.GPUSeconds)

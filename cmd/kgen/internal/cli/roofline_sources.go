@@ -60,7 +60,7 @@ func (f *importFlags) judged(ctx context.Context, files []string) (*imported, er
 	if err := set.findGPU(f.gpu, files[0]); err != nil {
 		return nil, err
 	}
-	if set.space && (f.flops == 0 || f.bytes == 0) {
+	if set.space && (f.flops.value == 0 || f.bytes.value == 0) {
 		return nil, usagef("%s: a tuning space does not tell the work of a configuration: want --flops and --bytes", files[0])
 	}
 	roofs, err := f.figure.roofs(set.gpu)
@@ -69,11 +69,11 @@ func (f *importFlags) judged(ctx context.Context, files []string) (*imported, er
 	}
 	for i := range set.found {
 		k := &set.found[i]
-		if f.flops > 0 && len(k.Work.Operations) == 0 {
-			k.Work.Operations = []roofline.Operations{{Math: target.Math(f.math.value), Count: roofline.Formula(f.flops)}}
+		if f.flops.value > 0 && len(k.Work.Operations) == 0 {
+			k.Work.Operations = []roofline.Operations{{Math: target.Math(f.math.value), Count: roofline.Formula(f.flops.value)}}
 		}
-		if f.bytes > 0 {
-			k.Least = roofline.Formula(f.bytes)
+		if f.bytes.value > 0 {
+			k.Least = roofline.Formula(f.bytes.value)
 			if k.Work.HBMBytes.Value == 0 {
 				k.Work.HBMBytes = k.Least
 			}
