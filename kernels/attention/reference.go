@@ -19,12 +19,16 @@ import (
 //     product (4u bounds up to 16 terms, and is 7 standard deviations of many), for its
 //     accumulation in f32, and for the scores' errors and the approximate exponential;
 //     then O is rounded to its own type. Weights too small for normal numbers of an 8-bit
-//     type err by 2^-18 of the largest at most, which the first term covers.
+//     type err by 2^-18 of the largest at most, which the first term covers, as it does
+//     what tensor cores lose of sums of 8-bit floats, 2 family.NarrowSum(Sk) s or less.
 //   - LSE: 2^-20 (1 + |LSE|) + sqrt(Sk) 2^-21 + D 2^-23 g, for the last operations, the
 //     sum of the weights, and the scores, whose products have a root sum of squares of
-//     about g = scale |q| |k| / sqrt(D).
+//     about g = scale |q| |k| / sqrt(D). Scores of 8-bit floats err by e g more, with e =
+//     family.NarrowSum(D), each by itself but for what they lose of their own size, since
+//     sums are cut off towards zero: LSE by 2 e g sqrt(sum of p^2) + e/2 |sum of p score|.
 //
-// A key left out changes LSE by about 1/Sk, above this for Sk up to about 2^13.
+// A key left out changes LSE by about 1/Sk, above this for Sk up to about 2^13, of 8-bit
+// floats up to about 2^10.
 func (p *Problem) Expect(d family.Data, r family.Region) (family.Expected, error) {
 	var e family.Expected
 	switch r.Out {
@@ -44,7 +48,7 @@ func (p *Problem) Expect(d family.Data, r family.Region) (family.Expected, error
 		for b := r.Lo[0]; b < r.Hi[0]; b++ {
 			for h := r.Lo[1]; h < r.Hi[1]; h++ {
 				for _, x := range p.rows(d, b, h, r.Lo[2], r.Hi[2]) {
-					x.ExpectLSE(&e, p.SeqKV)
+					x.ExpectLSE(&e, p.elem(), p.SeqKV)
 				}
 			}
 		}
@@ -55,13 +59,14 @@ func (p *Problem) Expect(d family.Data, r family.Region) (family.Expected, error
 }
 
 // Row is one query's softmax in progress: the largest score, and sums of the weights
-// e^(score - max), of weight times value, and of the squares of those.
+// e^(score - max), of their squares, of weight times score, of weight times value, and of
+// the squares of that.
 type Row struct {
-	query         []float64
-	norm, keyNorm float64 // of the query, of the longest key seen
-	scale         float64
-	max, sum      float64
-	acc, squares  []float64
+	query                    []float64
+	norm, keyNorm            float64 // of the query, of the longest key seen
+	scale                    float64
+	max, sum, square, scores float64
+	acc, squares             []float64
 }
 
 // NewRow begins a row of so many values. The query's length is a multiple of 4.
@@ -90,16 +95,20 @@ func (x *Row) ExpectO(to *family.Expected, e, out ir.Elem, keys, lo, hi int) {
 	}
 }
 
-// ExpectLSE adds the row's LSE.
-func (x *Row) ExpectLSE(to *family.Expected, keys int) {
+// ExpectLSE adds the LSE of a row of at most keys keys, whose scores are products of type e.
+func (x *Row) ExpectLSE(to *family.Expected, e ir.Elem, keys int) {
 	want := math.Inf(-1)
 	if x.sum > 0 {
 		want = x.max + math.Log(x.sum)
 	}
 	d := float64(len(x.query))
 	g := x.scale * x.norm * x.keyNorm / math.Sqrt(d)
+	tol := 0x1p-20*(1+math.Abs(want)) + math.Sqrt(float64(keys))*0x1p-21 + d*0x1p-23*g
+	if e.Bits() == 8 && x.sum > 0 {
+		tol += family.NarrowSum(len(x.query)) * (2*g*math.Sqrt(x.square) + math.Abs(x.scores)/2) / x.sum
+	}
 	to.Want = append(to.Want, want)
-	to.Tol = append(to.Tol, 0x1p-20*(1+math.Abs(want))+math.Sqrt(float64(keys))*0x1p-21+d*0x1p-23*g)
+	to.Tol = append(to.Tol, tol)
 }
 
 // rows goes over the keys of a head once for queries lo to hi.
@@ -140,6 +149,8 @@ func (x *Row) add(score float64, value []float64) {
 		r := math.Exp(x.max - score)
 		x.max = score
 		x.sum *= r
+		x.square *= r * r
+		x.scores *= r
 		for i := range x.acc {
 			x.acc[i] *= r
 			x.squares[i] *= r * r
@@ -147,6 +158,8 @@ func (x *Row) add(score float64, value []float64) {
 	}
 	w := math.Exp(score - x.max)
 	x.sum += w
+	x.square += w * w
+	x.scores += w * score
 	acc, squares := x.acc[:len(value)], x.squares[:len(value)]
 	for i, v := range value {
 		t := w * v

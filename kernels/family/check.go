@@ -20,6 +20,20 @@ func Tiny(e ir.Elem) float64 {
 	return f.MinNormal() * f.Epsilon() / 2
 }
 
+// NarrowSum returns what tensor cores may lose in a sum of products of 8-bit floats whose
+// root sum of squares is 1, as a bound of its standard deviation, if up to chain of them
+// are added on the tensor core before f32 takes over. Ada and Hopper cut each product, the
+// accumulator and the result of an instruction off 13 bits below the largest exponent of
+// the instruction's (at most 32) products and its accumulator (MMA-Sim, arXiv 2511.10909).
+//
+// With u that unit, a term whose sign is random loses u/sqrt(3) in root mean square. In
+// terms of root mean square r, u is at most 2^-13 times the largest product, whose square
+// is at most the sum of those of the instruction's 32, or times the accumulator, whose
+// square is chain/2 r^2 in the mean. That is 2^-13 sqrt((32 + chain/2)/3) for all of the
+// terms together. Normal data have a quarter of that or less, as most products of so few
+// bits lose nothing: twice it is 8 or more standard deviations of theirs.
+func NarrowSum(chain int) float64 { return 0x1p-13 * math.Sqrt((32+float64(chain)/2)/3) }
+
 // Rounded returns the tolerance of a value once it is rounded to e, from its tolerance
 // before.
 func Rounded(e ir.Elem, want, tol float64) float64 {

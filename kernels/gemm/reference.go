@@ -17,9 +17,10 @@ import (
 // steps of a tensor core that truncates, loses a few 2^-24 of one. The epilogue adds
 // 2^-20 of what it handles (approximate exponential and division), then C is rounded to
 // its type. A term left out is about s/sqrt(K): K 2^-23 s stays below it up to K of
-// about 2^15, and a whole step of K far beyond. Tensor cores of compute capability 9.0 add
-// products of 8-bit floats to about 14 bits (DeepSeek-V3, arXiv 2412.19437), in sums of up
-// to 128 terms: 2^-12 s for those.
+// about 2^15, and a whole step of K far beyond. Of 8-bit floats it is 2
+// family.NarrowSum(128) s more, 2^-9.5 s, since their sums leave the tensor core after
+// each step, of up to 128 terms: a term of the mean size stays above it up to K of about
+// 2^16.
 func (p *Problem) Expect(d family.Data, r family.Region) (family.Expected, error) {
 	if r.Out != "c" {
 		return family.Expected{}, fmt.Errorf("gemm has no output %q: want c", r.Out)
@@ -41,7 +42,7 @@ func (p *Problem) Expect(d family.Data, r family.Region) (family.Expected, error
 		sum, s := sums[n].value()
 		tol := float64(p.K) * 0x1p-23 * s
 		if p.small() {
-			tol += 0x1p-12 * s
+			tol += 2 * family.NarrowSum(min(p.K, longestStep)) * s
 		}
 		want, tol := p.end(d, r.Lo[0]+n/cols, r.Lo[1]+n%cols, sum, tol)
 		e.Want = append(e.Want, want)
@@ -49,6 +50,10 @@ func (p *Problem) Expect(d family.Data, r family.Region) (family.Expected, error
 	}
 	return e, nil
 }
+
+// longestStep is how much of K the tensor cores add before a sum of 8-bit floats goes on
+// in f32, at most.
+const longestStep = 128
 
 // stretch is how much of K is held as float64 at a time, which bounds the memory that a
 // long K takes; it is even.

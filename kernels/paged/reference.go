@@ -24,7 +24,7 @@ func (p *Problem) Expect(d family.Data, r family.Region) (family.Expected, error
 					x := p.row(d, table[b*p.entries():(b+1)*p.entries()], b, t, h, g)
 					lo, hi := p.sees(p.length(b), t)
 					if r.Out == "lse" {
-						x.ExpectLSE(&e, hi-lo)
+						x.ExpectLSE(&e, p.elem(), hi-lo)
 					} else {
 						x.ExpectO(&e, p.elem(), p.elem(), hi-lo, r.Lo[4], r.Hi[4])
 					}
