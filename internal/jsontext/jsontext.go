@@ -37,9 +37,15 @@ func Locate(text []byte, err error) *Error {
 		return &Error{LineAt(text, syntax.Offset), syntax}
 	case errors.As(err, &kind):
 		return &Error{LineAt(text, kind.Offset), mismatch(kind)}
+	case strings.HasPrefix(err.Error(), unknown): // encoding/json has no type for it
+		name := strings.TrimPrefix(err.Error(), unknown)
+		return &Error{LineAt(text, int64(bytes.Index(text, []byte(name)))), fmt.Errorf("unknown key %s", name)}
 	}
 	return &Error{1, err}
 }
+
+// unknown begins encoding/json's error about a key that the value has no field for.
+const unknown = "json: unknown field "
 
 // Plain is an error of encoding/json in words of JSON; any other stays as it is.
 func Plain(err error) error {
@@ -142,6 +148,42 @@ func Members(text []byte) (all []Member, end int, err *Error) {
 		return nil, 0, &Error{line(), errors.New("text after the object's end")}
 	}
 	return all, end, nil
+}
+
+// LineOf is the line of what the keys and places lead to, as in shapes.0.regret, in a
+// valid text; where there is no such thing, of the last that is there.
+func LineOf(text []byte, path string) int {
+	d := json.NewDecoder(bytes.NewReader(text))
+	line := 1
+	for step := range strings.SplitSeq(path, ".") {
+		t, err := d.Token()
+		if err != nil || t != json.Delim('{') && t != json.Delim('[') {
+			return line
+		}
+		line = LineAt(text, d.InputOffset())
+		for i := 0; ; i++ {
+			if !d.More() {
+				return line
+			}
+			name := strconv.Itoa(i)
+			if t == json.Delim('{') {
+				key, err := d.Token()
+				if err != nil {
+					return line
+				}
+				name = fmt.Sprint(key)
+			}
+			if name == step {
+				break
+			}
+			var skip json.RawMessage
+			if d.Decode(&skip) != nil {
+				return line
+			}
+		}
+		line = LineAt(text, d.InputOffset())
+	}
+	return line
 }
 
 // Numbers calls f with every number of a valid text, the keys and places that lead to it

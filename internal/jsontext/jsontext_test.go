@@ -85,3 +85,10 @@ func TestNumbers(t *testing.T) {
 	require.Equal(t, []string{"a.0=1", "a.1.b=2.5", "e=4"}, got)
 	require.EqualError(t, Numbers([]byte("{\"a\": 1,\n\"b\": [\n-1]}"), f), "3: b.0 is negative")
 }
+
+func TestLineOf(t *testing.T) {
+	text := []byte("{\n \"a\": [\n  {\"b\": 1},\n  {\"c\": {\n   \"d\": 2}}\n ],\n \"e\": 3\n}")
+	for path, want := range map[string]int{"a": 2, "a.0.b": 3, "a.1.c": 4, "a.1.c.d": 5, "e": 7, "a.1.x": 4, "a.7": 2, "x": 1, "e.f": 7} {
+		require.Equal(t, want, LineOf(text, path), path)
+	}
+}

@@ -43,6 +43,21 @@ func (s Settings) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
+// FlagTexts are the members of an object, which MarshalJSON may have written, as Problem
+// takes them.
+func FlagTexts(object map[string]json.RawMessage) map[string]string {
+	flags := map[string]string{}
+	for name, v := range object {
+		text := string(v)
+		var word string
+		if json.Unmarshal(v, &word) == nil {
+			text = word
+		}
+		flags[name] = text
+	}
+	return flags
+}
+
 // Int returns the value of a flag that is a whole number; 0 if there is none such.
 func (s Settings) Int(name string) int {
 	for _, x := range s {

@@ -3,6 +3,7 @@
 package dispatch
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -126,7 +127,7 @@ func (f *fitter) split(l *leaf) (below, above leaf, ok bool) {
 		values = slices.Compact(values)
 		for k := range len(values) - 1 {
 			// Between two sizes that were tuned, in the middle of their ratio.
-			bound := math.Floor(math.Sqrt(values[k] * values[k+1]))
+			bound := max(1, math.Floor(math.Sqrt(values[k]*values[k+1])))
 			b, a := f.halves(l, name, bound)
 			if worst := max(b.regret, a.regret); worst < least {
 				least, size, most = worst, name, bound
@@ -153,36 +154,74 @@ func (f *fitter) halves(l *leaf, name string, bound float64) (below, above leaf)
 	return f.leaf(nil, lo), f.leaf(nil, hi)
 }
 
-// Whole tells whether a rule, read from a file, is one: branches with both halves, leaves
-// with a configuration, no deeper than Fit makes them.
-func (r *Rule) Whole() bool { return r.whole(mostLeaves) }
-
-func (r *Rule) whole(depth int) bool {
-	switch {
-	case r == nil || depth == 0:
-		return false
-	case r.Below == nil && r.Above == nil:
-		return r.Config != ""
+// Check says what is wrong with a rule that was read from a file, and where, as in
+// below.most: branches have a size, a bound and both halves, leaves a configuration alone,
+// and it is no deeper than Fit makes them.
+func (r *Rule) Check() (path string, err error) {
+	if r == nil {
+		return "", errors.New("missing: want a rule")
 	}
-	return r.Size != "" && !math.IsNaN(r.Most) && math.Abs(r.Most) < 1<<53 && r.Below.whole(depth-1) && r.Above.whole(depth-1)
+	return r.check("", mostLeaves)
+}
+
+func (r *Rule) check(path string, depth int) (string, error) {
+	branch := r.Size != "" || r.Most != 0 || r.Below != nil || r.Above != nil
+	switch {
+	case depth == 0:
+		return path, fmt.Errorf("more than %d comparisons, one in the other", mostLeaves-1)
+	case !branch && r.Config == "":
+		return join(path, "config"), errors.New("missing: want a configuration, or size, most, below and above")
+	case !branch:
+		return "", nil
+	case r.Config != "":
+		return join(path, "config"), errors.New("a configuration beside a comparison: want one of both")
+	case r.Size == "":
+		return join(path, "size"), errors.New("missing: want the name of a size")
+	case !(r.Most >= 1 && r.Most < 1<<53):
+		return join(path, "most"), fmt.Errorf("%g, or missing: want a size of 1 or more", r.Most)
+	}
+	for _, half := range []struct {
+		name string
+		rule *Rule
+	}{{"below", r.Below}, {"above", r.Above}} {
+		at := join(path, half.name)
+		if half.rule == nil {
+			return at, errors.New("missing: want the rule for that half")
+		}
+		if at, err := half.rule.check(at, depth-1); err != nil {
+			return at, err
+		}
+	}
+	return "", nil
+}
+
+func join(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }
+
+// Sizes are the names of the sizes that a rule compares, each once.
+func (r *Rule) Sizes() []string {
+	if r.Below == nil {
+		return nil
+	}
+	all := slices.Concat([]string{r.Size}, r.Below.Sizes(), r.Above.Sizes())
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // Configs are the configurations that a rule chooses among, each once, in its order.
-func (r *Rule) Configs() []string {
-	if r.Below == nil {
-		return []string{r.Config}
-	}
-	out := r.Below.Configs()
-	for _, c := range r.Above.Configs() {
-		if !slices.Contains(out, c) {
-			out = append(out, c)
+func (r *Rule) Configs() (out []string) {
+	for _, leaf := range r.Leaves() {
+		if !slices.Contains(out, leaf.Config) {
+			out = append(out, leaf.Config)
 		}
 	}
 	return out
 }
 
 // Choose is the configuration that a rule takes for sizes.
-func (r *Rule) Choose(sizes map[string]float64) string {
+func (r *Rule) Choose(sizes map[string]float64) string { return r.Leaf(sizes).Config }
+
+// Leaf is the leaf that a rule takes for sizes.
+func (r *Rule) Leaf(sizes map[string]float64) *Rule {
 	for r.Below != nil {
 		if sizes[r.Size] <= r.Most {
 			r = r.Below
@@ -190,7 +229,15 @@ func (r *Rule) Choose(sizes map[string]float64) string {
 			r = r.Above
 		}
 	}
-	return r.Config
+	return r
+}
+
+// Leaves are a rule's leaves, in its order.
+func (r *Rule) Leaves() []*Rule {
+	if r.Below == nil {
+		return []*Rule{r}
+	}
+	return slices.Concat(r.Below.Leaves(), r.Above.Leaves())
 }
 
 // String writes a rule as an indented text.

@@ -85,21 +85,15 @@ func settingsOf(f *family.Family, problem json.RawMessage) (family.Settings, err
 	if err := json.Unmarshal(problem, &values); err != nil {
 		return nil, err
 	}
+	texts := family.FlagTexts(values)
 	var out family.Settings
 	for _, flag := range f.Flags {
-		raw, ok := values[flag.Name]
-		if !ok {
-			continue
+		if text, ok := texts[flag.Name]; ok {
+			out = append(out, family.Setting{Name: flag.Name, Value: text})
+			delete(texts, flag.Name)
 		}
-		text := string(raw)
-		var word string
-		if json.Unmarshal(raw, &word) == nil {
-			text = word
-		}
-		out = append(out, family.Setting{Name: flag.Name, Value: text})
-		delete(values, flag.Name)
 	}
-	if len(values) > 0 {
+	if len(texts) > 0 {
 		return nil, fmt.Errorf("problem %s: settings that %s has not", problem, f.Name)
 	}
 	return out, nil

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,57 +8,10 @@ import (
 
 	"github.com/kgen-dev/kgen/codegen/gopkg"
 	"github.com/kgen-dev/kgen/codegen/target"
-	"github.com/kgen-dev/kgen/internal/userfile"
 	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/kernels/space"
 	"github.com/kgen-dev/kgen/tune/dispatch"
 )
-
-// maxRuleBytes bounds a file of --rule: mostShapes shapes take less.
-const maxRuleBytes = 4 << 20
-
-// sizeRule is what is read of the file that kgen tune --shapes wrote: a part of a
-// shapesReport.
-type sizeRule struct {
-	Kernel string `json:"kernel"`
-	GPU    string `json:"gpu"`
-	Shapes []struct {
-		Problem map[string]json.RawMessage `json:"problem"`
-	} `json:"shapes"`
-	Rule        *dispatch.Rule `json:"rule"`
-	WorstRegret float64        `json:"worst_regret"`
-	Provenance  string         `json:"provenance"`
-
-	file     string
-	used     bool
-	problems []family.Problem // of the shapes
-}
-
-// readRules reads what kgen tune --shapes wrote.
-func readRules(files []string) ([]*sizeRule, error) {
-	var out []*sizeRule
-	for _, file := range files {
-		text, err := userfile.Read(file, maxRuleBytes)
-		if err != nil {
-			return nil, usagef("--rule %s: %w", file, reason(err))
-		}
-		r := &sizeRule{file: file}
-		err = json.Unmarshal(text, r)
-		switch {
-		case err != nil || r.Kernel == "" || r.GPU == "" || len(r.Shapes) == 0 || !r.Rule.Whole():
-			return nil, usagef("--rule %s: no rule: want the file that kgen tune FAMILY --shapes wrote", file)
-		case !(r.WorstRegret >= 0):
-			return nil, usagef("--rule %s: a worst regret of %g: want 0 or more", file, r.WorstRegret)
-		}
-		for _, o := range out {
-			if o.Kernel == r.Kernel && o.GPU == r.GPU {
-				return nil, usagef("--rule %s: %s on %s has the rule of %s", file, r.Kernel, r.GPU, o.file)
-			}
-		}
-		out = append(out, r)
-	}
-	return out, nil
-}
 
 // ruleFor is the rule for a family's problem on a GPU, nil if there is none. It is an
 // error if the rule is for other options.
@@ -69,16 +21,10 @@ func (g *generator) ruleFor(f *family.Family, p family.Problem, gpu *target.GPU)
 		return nil, nil
 	}
 	r := g.rules[i]
-	r.problems = nil
-	for _, s := range r.Shapes {
-		q, err := f.Problem(flagTexts(s.Problem), gpu)
-		if err != nil {
-			return nil, usagef("--rule %s: %w", r.file, err)
-		}
+	for _, q := range r.problems {
 		if of, want := fixedOptions(f, q), fixedOptions(f, p); of != want {
 			return nil, usagef("--rule %s: a rule for %s: want one for %s", r.file, of, want)
 		}
-		r.problems = append(r.problems, q)
 	}
 	r.used = true
 	return r, nil
@@ -125,7 +71,7 @@ func (g *generator) byRule(r *sizeRule, f *family.Family, p family.Problem, gpu 
 	}
 	d := &gopkg.Dispatch{
 		Name: strings.ToLower(f.Prefix[:1]) + f.Prefix[1:] + "On" + goIdentifier(gpu.ID), Rule: rule,
-		Doc: fmt.Sprintf("at worst %.1f %% slower than the best known of each of %d shapes (%s)", 100*r.WorstRegret, len(r.Shapes), r.Provenance),
+		Doc: fmt.Sprintf("at worst %.1f %% slower than the best known of each of %d shapes (%s)", 100**r.WorstRegret, len(r.Shapes), r.Provenance),
 	}
 	var out []gopkg.Variant
 	portable := false

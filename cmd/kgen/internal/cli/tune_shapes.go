@@ -60,23 +60,9 @@ func readShapes(file string) ([]map[string]string, error) {
 	}
 	var out []map[string]string
 	for _, r := range raw {
-		out = append(out, flagTexts(r))
+		out = append(out, family.FlagTexts(r))
 	}
 	return out, nil
-}
-
-// flagTexts are the flags of a JSON object as a command line has them.
-func flagTexts(object map[string]json.RawMessage) map[string]string {
-	flags := map[string]string{}
-	for name, v := range object {
-		text := string(v)
-		var word string
-		if json.Unmarshal(v, &word) == nil {
-			text = word
-		}
-		flags[name] = text
-	}
-	return flags
 }
 
 // shapeJobs are the problems of a file's shapes; flags that a shape lacks are the command
