@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/kgen-dev/kgen/bench"
@@ -66,10 +65,14 @@ func writeJSON(w io.Writer, runs []Recorded) error {
 	return json.NewEncoder(w).Encode(document{documentForm, runs})
 }
 
-// ErrFormat marks a file that is in no form that can be imported.
-var ErrFormat = errors.New("not an export of a store")
+var (
+	// ErrFormat marks a file that is no export of a store.
+	ErrFormat = errors.New("not an export of a store")
+	// ErrContent marks an export whose runs cannot be right, or that another kgen wrote.
+	ErrContent = errors.New("an export of a store, but")
+)
 
-// Read reads what the form "json" holds.
+// Read reads what the form "json" holds, and refuses runs that no kgen recorded.
 func Read(r io.Reader) ([]Recorded, error) {
 	const most = 1 << 30
 	text, err := io.ReadAll(io.LimitReader(r, most+1))
@@ -86,59 +89,23 @@ func Read(r io.Reader) ([]Recorded, error) {
 		return nil, fmt.Errorf("%w: no member kgen_store", ErrFormat)
 	}
 	if *head.Form != documentForm {
-		return nil, fmt.Errorf("%w: of form %d: this kgen reads %d", ErrFormat, *head.Form, documentForm)
+		return nil, fmt.Errorf("%w of form %d: this kgen reads %d", ErrContent, *head.Form, documentForm)
 	}
 	var d document
 	if err := json.Unmarshal(text, &d); err != nil {
-		return nil, fmt.Errorf("%w: line %w", ErrFormat, jsontext.Locate(text, err))
+		return nil, fmt.Errorf("%w line %w", ErrContent, jsontext.Locate(text, err))
+	}
+	for i := range d.Runs {
+		if err := check(&d.Runs[i]); err != nil {
+			return nil, fmt.Errorf("%w run %d of %d: %w", ErrContent, i+1, len(d.Runs), err)
+		}
 	}
 	return d.Runs, nil
 }
 
-// Config is a configuration's text as names and JSON scalars, in order.
-type Config struct {
-	Names  []string
-	Values []json.RawMessage
-}
-
-// ParseConfig reads `BM=128 load=bulk`.
-func ParseConfig(text string) (Config, error) {
-	var c Config
-	for _, field := range strings.Fields(text) {
-		name, value, ok := strings.Cut(field, "=")
-		if !ok {
-			return c, fmt.Errorf("configuration %q: %q is no NAME=VALUE", text, field)
-		}
-		raw := json.RawMessage(value)
-		if _, err := strconv.ParseFloat(value, 64); err != nil || !json.Valid(raw) {
-			quoted, err := json.Marshal(value)
-			if err != nil {
-				return c, err
-			}
-			raw = quoted
-		}
-		c.Names, c.Values = append(c.Names, name), append(c.Values, raw)
-	}
-	return c, nil
-}
-
-// MarshalJSON writes an object in order.
-func (c Config) MarshalJSON() ([]byte, error) {
-	b := []byte{'{'}
-	for i, name := range c.Names {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = strconv.AppendQuote(b, name)
-		b = append(b, ':')
-		b = append(b, c.Values[i]...)
-	}
-	return append(b, '}'), nil
-}
-
 // entry is the newest evaluation of a configuration.
 type entry struct {
-	config Config
+	config object
 	eval   *store.Evaluation
 }
 
@@ -167,14 +134,14 @@ func tableOf(runs []Recorded) (*table, error) {
 			if e.Single() {
 				continue
 			}
-			c, err := ParseConfig(e.Config)
+			c, err := parseConfig(e.Config)
 			if err != nil {
 				return nil, err
 			}
 			switch {
 			case t.names == nil:
-				t.names = c.Names
-			case strings.Join(t.names, " ") != strings.Join(c.Names, " "):
+				t.names = c.names
+			case strings.Join(t.names, " ") != strings.Join(c.names, " "):
 				return nil, fmt.Errorf("configuration %q: other parameters than %s", e.Config, strings.Join(t.names, ", "))
 			}
 			if e.Outcome.Timed() {

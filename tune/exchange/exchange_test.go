@@ -22,7 +22,7 @@ var begun = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 // recorded is a run of 40 configurations that end in every way.
 func recorded(seed uint64) exchange.Recorded {
 	r := rand.New(rand.NewPCG(seed, 0))
-	run := store.Run{Started: begun, Family: "scale", Problem: []byte(`{"n":1000}`), GPU: "h100-sxm5-80", Policy: "median", Seed: 1 << 63}
+	run := store.Run{Started: begun, Family: "scale", Problem: []byte(`{"n":1000}`), GPU: "h100-sxm5-80", Types: store.Described, Policy: "median", Seed: 1 << 63}
 	out := exchange.Recorded{Run: run}
 	outcomes := store.Outcomes()
 	for i := range 40 {
@@ -167,12 +167,52 @@ func TestMistakes(t *testing.T) {
 	require.ErrorContains(t, exchange.Write(&out, "xml", nil), "want one of json, t4, kernel-tuner, csv")
 	require.ErrorContains(t, exchange.Write(&out, "csv", nil), "no run")
 	for text, want := range map[string]string{
-		"":                  "no member kgen_store",
 		`{"kgen_store": 9}`: "of form 9: this kgen reads 1",
 		`{"kgen_store": 1, "runs": [{"evaluations": [{"key": "00"}]}]}`: `key "00": want 64 hexadecimal digits`,
 	} {
 		_, err := exchange.Read(bytes.NewBufferString(text))
-		require.ErrorIs(t, err, exchange.ErrFormat)
+		require.ErrorIs(t, err, exchange.ErrContent)
 		require.ErrorContains(t, err, want)
+	}
+	_, err := exchange.Read(bytes.NewBufferString(""))
+	require.ErrorIs(t, err, exchange.ErrFormat)
+	require.ErrorContains(t, err, "no member kgen_store")
+}
+
+// A run that no kgen recorded is refused whole, and the error says why.
+func TestImpossibleRuns(t *testing.T) {
+	family := func(r *exchange.Recorded) {
+		r.Family, r.Types, r.Problem = "layernorm", "bf16", []byte(`{"rows":64,"cols":512}`)
+	}
+	for name, tt := range map[string]struct {
+		spoil func(*exchange.Recorded)
+		want  string // "" where it is right
+	}{
+		"a family's":        {family, ""},
+		"others' GPU":       {func(r *exchange.Recorded) { r.GPU, r.Policy = "Radeon Pro W7800", "imported, as published" }, ""},
+		"path as GPU":       {func(r *exchange.Recorded) { r.GPU, r.Policy = "../../x", "imported, as published" }, `GPU "../../x"`},
+		"path as kernel":    {func(r *exchange.Recorded) { r.Family = "/etc/passwd" }, `kernel "/etc/passwd"`},
+		"no such GPU":       {func(r *exchange.Recorded) { r.GPU = "h9000" }, `GPU "h9000": want one of kgen gpus`},
+		"no such family":    {func(r *exchange.Recorded) { family(r); r.Family = "nope" }, `unknown family "nope"`},
+		"rows below one":    {func(r *exchange.Recorded) { family(r); r.Problem = []byte(`{"rows":-1}`) }, "problem: --rows -1"},
+		"no such flag":      {func(r *exchange.Recorded) { family(r); r.Problem = []byte(`{"heads":8}`) }, "heads"},
+		"a time to come":    {func(r *exchange.Recorded) { r.Started = time.Now().AddDate(1, 0, 0) }, "want a time that has been"},
+		"no configuration":  {func(r *exchange.Recorded) { r.Evaluations[3].Config = "BM16" }, `"BM16" is no NAME=VALUE`},
+		"problem of a list": {func(r *exchange.Recorded) { family(r); r.Problem = []byte(`[1]`) }, "want a JSON object"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bad := recorded(2)
+			tt.spoil(&bad)
+			var b bytes.Buffer
+			require.NoError(t, exchange.Write(&b, "json", []exchange.Recorded{recorded(1), bad}))
+			_, err := exchange.Read(&b)
+			if tt.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, exchange.ErrContent)
+			require.ErrorContains(t, err, "run 2 of 2: ")
+			require.ErrorContains(t, err, tt.want)
+		})
 	}
 }

@@ -36,7 +36,7 @@ func samplesMS(e *store.Evaluation) []float64 {
 
 type t4Result struct {
 	Timestamp     string          `json:"timestamp"`
-	Configuration Config          `json:"configuration"`
+	Configuration object          `json:"configuration"`
 	Times         t4Times         `json:"times"`
 	Invalidity    string          `json:"invalidity"`
 	Correctness   int             `json:"correctness"`
@@ -107,9 +107,9 @@ func writeKernelTuner(w io.Writer, runs []Recorded) error {
 	}
 	params := map[string][]json.RawMessage{}
 	for _, e := range t.entries {
-		for i, name := range e.config.Names {
-			if !slices.ContainsFunc(params[name], func(v json.RawMessage) bool { return string(v) == string(e.config.Values[i]) }) {
-				params[name] = append(params[name], e.config.Values[i])
+		for i, name := range e.config.names {
+			if !slices.ContainsFunc(params[name], func(v json.RawMessage) bool { return string(v) == string(e.config.values[i]) }) {
+				params[name] = append(params[name], e.config.values[i])
 			}
 		}
 	}
@@ -121,59 +121,46 @@ func writeKernelTuner(w io.Writer, runs []Recorded) error {
 		Params     map[string][]json.RawMessage `json:"tune_params"`
 		Objective  string                       `json:"objective"`
 		Provenance string                       `json:"time_provenance"` // measured, or predicted
-		Cache      orderedMap                   `json:"cache"`
+		Cache      object                       `json:"cache"`
 	}
 	doc.Device, doc.Kernel, doc.Problem, doc.Keys, doc.Params, doc.Objective = t.run.GPU, t.run.Family, t.run.Problem, t.names, params, "time"
 	doc.Provenance = provenanceText(t)
-	for _, e := range t.entries {
-		key := make([]string, len(e.config.Values))
-		record := orderedMap{}
-		for i, v := range e.config.Values {
-			key[i] = strings.Trim(string(v), `"`)
-			record.add(e.config.Names[i], v)
+	for i := range t.entries {
+		key, record, err := cacheRecord(&t.entries[i])
+		if err == nil {
+			err = doc.Cache.add(key, record)
 		}
-		record.add("time", any(outcomeWords[e.eval.Outcome][1]))
-		if e.eval.Outcome.Timed() {
-			record.values[len(record.values)-1] = millis(e.eval.TimeUS)
-			record.add("times", samplesMS(e.eval))
+		if err != nil {
+			return err
 		}
-		record.add("compile_time", 1000*e.eval.Seconds["compile"])
-		record.add("verification_time", 0)
-		record.add("benchmark_time", 1000*e.eval.Seconds["run"])
-		record.add("strategy_time", 0)
-		record.add("framework_time", 0)
-		record.add("timestamp", e.eval.At.Format("2006-01-02 15:04:05.000000+00:00"))
-		doc.Cache.add(strings.Join(key, ","), record)
 	}
 	return indented(w, doc)
 }
 
-// orderedMap is an object whose members stay in order.
-type orderedMap struct {
-	keys   []string
-	values []any
-}
-
-func (m *orderedMap) add(key string, value any) {
-	m.keys, m.values = append(m.keys, key), append(m.values, value)
-}
-
-// MarshalJSON writes an object in order.
-func (m orderedMap) MarshalJSON() ([]byte, error) {
-	b := []byte{'{'}
-	for i, key := range m.keys {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = strconv.AppendQuote(b, key)
-		b = append(b, ':')
-		text, err := json.Marshal(m.values[i])
-		if err != nil {
-			return nil, err
-		}
-		b = append(b, text...)
+// cacheRecord is an entry as a Kernel Tuner cache has it.
+func cacheRecord(e *entry) (key string, record object, err error) {
+	record = object{names: slices.Clone(e.config.names), values: slices.Clone(e.config.values)}
+	plain := make([]string, len(e.config.values))
+	for i := range plain {
+		plain[i] = e.config.plain(i)
 	}
-	return append(b, '}'), nil
+	type member struct {
+		name  string
+		value any
+	}
+	members := []member{{"time", outcomeWords[e.eval.Outcome][1]}}
+	if e.eval.Outcome.Timed() {
+		members = []member{{"time", millis(e.eval.TimeUS)}, {"times", samplesMS(e.eval)}}
+	}
+	members = append(members, member{"compile_time", 1000 * e.eval.Seconds["compile"]}, member{"verification_time", 0},
+		member{"benchmark_time", 1000 * e.eval.Seconds["run"]}, member{"strategy_time", 0}, member{"framework_time", 0},
+		member{"timestamp", e.eval.At.Format("2006-01-02 15:04:05.000000+00:00")})
+	for _, m := range members {
+		if err := record.add(m.name, m.value); err != nil {
+			return "", record, err
+		}
+	}
+	return strings.Join(plain, ","), record, nil
 }
 
 // writeCSV writes the compact form that kgen tune --replay reads, with more columns.
@@ -198,8 +185,8 @@ func writeCSV(w io.Writer, runs []Recorded) error {
 
 func csvRow(e *entry) []string {
 	var row []string
-	for _, v := range e.config.Values {
-		row = append(row, strings.Trim(string(v), `"`))
+	for i := range e.config.values {
+		row = append(row, e.config.plain(i))
 	}
 	status, mean, least, middle, from := "ok", "", "", "", ""
 	v := e.eval

@@ -17,8 +17,13 @@ import (
 	"github.com/kgen-dev/kgen/internal/userfile"
 )
 
-// maxBytes bounds what a file may hold once it is unpacked.
-const maxBytes = 1 << 30
+// Bounds of what a file may hold once it is unpacked. Published spaces pack 10 to 30 times;
+// gzip can pack 1000 times, and what does is none.
+const (
+	maxBytes  = 1 << 30
+	maxPacked = 100      // times
+	slack     = 16 << 20 // bytes that a file of any size may hold
+)
 
 // ReadFile reads a space from a Kernel Tuner cache, T4 results, KTT's own results, or a
 // compact CSV, each of which may be packed by gzip. A file that ends within a record is
@@ -109,18 +114,24 @@ func jsonKind(text []byte) string {
 // unpack reads everything, through gzip if it is packed. cut says that the packed data
 // ends early.
 func unpack(r io.Reader) (data []byte, packed, cut bool, err error) {
-	b := bufio.NewReader(r)
+	from := &counter{r: r}
+	b := bufio.NewReader(from)
 	var plain io.Reader = b
 	if magic, _ := b.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		packed = true
 		z, err := gzip.NewReader(b)
-		if err != nil {
+		switch {
+		case ended(err):
+			return nil, packed, false, fmt.Errorf("%w: %w", ErrFormat, errEmptied)
+		case err != nil:
 			return nil, packed, false, fmt.Errorf("%w: packed by gzip, but: %w", ErrFormat, err)
 		}
-		plain = z
+		plain = &sparing{r: z, from: from}
 	}
 	data, err = io.ReadAll(io.LimitReader(plain, maxBytes+1))
 	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF) && len(data) == 0:
+		return nil, packed, false, fmt.Errorf("%w: %w", ErrFormat, errEmptied)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return data, packed, true, nil
 	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader), errors.As(err, new(flate.CorruptInputError)):
@@ -131,6 +142,38 @@ func unpack(r io.Reader) (data []byte, packed, cut bool, err error) {
 		return nil, packed, false, fmt.Errorf("%w: more than %d bytes unpacked", ErrFormat, maxBytes)
 	}
 	return data, packed, false, nil
+}
+
+var (
+	errEmptied = errors.New("packed by gzip, but it ends before anything that was packed")
+	errBomb    = fmt.Errorf("%w: packed more than %d times: no published space is", ErrFormat, maxPacked)
+)
+
+// counter counts what is read.
+type counter struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// sparing ends with errBomb where little that is packed becomes very much.
+type sparing struct {
+	r    io.Reader
+	from *counter
+	n    int64
+}
+
+func (s *sparing) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	if s.n += int64(n); s.n > slack+maxPacked*s.from.n {
+		return 0, errBomb
+	}
+	return n, err
 }
 
 // plainNumbers replaces Python's NaN and Infinity, which are no JSON, by null.

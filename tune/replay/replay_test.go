@@ -156,6 +156,50 @@ func TestCutGzip(t *testing.T) {
 	require.InDelta(t, last.Values[0].Number*last.Values[0].Number+1, last.MS, 0)
 }
 
+// What gzip says of a file that is broken, and of one that is made to fill the memory.
+func TestBrokenGzip(t *testing.T) {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	fmt.Fprint(z, "a,status,mean_ms\n1,ok,4\n")
+	require.NoError(t, z.Close())
+	packed := b.Bytes()
+	flipped := bytes.Clone(packed)
+	flipped[10] ^= 0xff
+	sum := bytes.Clone(packed)
+	sum[len(sum)-5] ^= 1
+
+	var bomb bytes.Buffer
+	z = gzip.NewWriter(&bomb)
+	fmt.Fprint(z, `{"cache": {"`)
+	for range 256 {
+		_, err := z.Write(bytes.Repeat([]byte{'a'}, 1<<20))
+		require.NoError(t, err)
+	}
+	require.NoError(t, z.Close())
+	for name, tt := range map[string]struct {
+		data []byte
+		want string
+	}{
+		"magic alone":      {packed[:2], "it ends before anything that was packed"},
+		"header alone":     {packed[:10], "it ends before anything that was packed"},
+		"part of header":   {packed[:5], "it ends before anything that was packed"},
+		"flipped byte":     {flipped, "flate: corrupt input"},
+		"flipped checksum": {sum, "gzip: invalid checksum"},
+		"bomb":             {bomb.Bytes(), "packed more than 100 times"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			from := bytes.NewReader(tt.data)
+			_, err := replay.Read(t.Context(), from)
+			require.ErrorIs(t, err, replay.ErrFormat)
+			require.ErrorContains(t, err, tt.want)
+			require.NotContains(t, err.Error(), "it is empty")
+			if name == "bomb" { // which is left where it shows
+				require.Greater(t, from.Len(), len(tt.data)/2)
+			}
+		})
+	}
+}
+
 func TestBadFilesSayWhatIsWrong(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                         "it is empty",

@@ -74,6 +74,33 @@ func TestDamagedStoreIsKeptAside(t *testing.T) {
 	}
 }
 
+// An empty file may be what is left of a store: a new one is begun in it, which is said,
+// and what its log holds is kept.
+func TestEmptyFile(t *testing.T) {
+	path, _ := filled(t, 20)
+	require.NoError(t, os.Truncate(path, 0))
+	_, err := OpenWhole(path)
+	require.ErrorIs(t, err, ErrForeign)
+	require.ErrorContains(t, err, "an empty file, in which nothing was recorded")
+	require.True(t, isEmpty(path))
+
+	s := mustOpen(t, path)
+	require.True(t, s.Emptied())
+	require.Empty(t, s.Aside())
+	require.NoError(t, s.Close())
+	s = mustOpen(t, path)
+	require.False(t, s.Emptied())
+	require.NoError(t, s.Close())
+
+	require.NoError(t, os.Truncate(path, 0))
+	require.NoError(t, os.WriteFile(path+"-wal", []byte("records"), 0o600))
+	s = mustOpen(t, path)
+	require.False(t, s.Emptied())
+	kept, err := os.ReadFile(s.Aside() + "-wal")
+	require.NoError(t, err)
+	require.Equal(t, "records", string(kept))
+}
+
 // A mistyped path costs nothing: what is no store keeps its name and its bytes,
 // and nothing is made beside it.
 func TestOtherFilesAreRefused(t *testing.T) {

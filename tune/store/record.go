@@ -38,6 +38,9 @@ type Run struct {
 	Seed      uint64          `json:"seed"`
 }
 
+// Described stands for the types of a kernel that a description holds, and no family.
+const Described = "cuda"
+
 // Outcome says how an evaluation ended.
 type Outcome string
 

@@ -23,9 +23,10 @@ import (
 // Store is an open store. Its methods may be called from many goroutines, and
 // many processes may have one file open.
 type Store struct {
-	path  string
-	aside string
-	db    *sql.DB
+	path    string
+	aside   string
+	emptied bool
+	db      *sql.DB
 
 	mu         sync.Mutex           // of what follows
 	statements map[string]*sql.Stmt // prepared, when first needed
@@ -69,7 +70,8 @@ func DefaultPath() (string, error) {
 func Open(path string) (*Store, error) { return open(path, migrations) }
 
 // OpenWhole opens a store as Open does, but refuses a damaged one with
-// ErrDamaged and leaves it as it is: for those who read what was recorded.
+// ErrDamaged and an empty file with ErrForeign, and leaves both as they are: for those who
+// read what was recorded.
 func OpenWhole(path string) (*Store, error) {
 	if _, err := os.Stat(path); err != nil {
 		return Open(path)
@@ -78,7 +80,23 @@ func OpenWhole(path string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	if isEmpty(path) { // or another process is about to make a store there
+		unlock, err := lock(path + ".lock")
+		if err != nil {
+			return nil, explain(path, err)
+		}
+		defer unlock()
+		if isEmpty(path) {
+			return nil, explain(path, fmt.Errorf("%w: an empty file, in which nothing was recorded", ErrForeign))
+		}
+	}
 	return connect(path, migrations)
+}
+
+// isEmpty tells whether a file is there and holds nothing.
+func isEmpty(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Size() == 0
 }
 
 // identify makes a store's path absolute, and tells whether the file there is kgen's.
@@ -109,10 +127,19 @@ func open(path string, steps []string) (*Store, error) {
 	}
 	defer unlock()
 
-	s, err := connect(path, steps)
+	emptied := isEmpty(path)
+	var s *Store
+	if wal, statErr := os.Stat(path + "-wal"); emptied && statErr == nil && wal.Size() > 0 {
+		err = explain(path, fmt.Errorf("%w: it is empty, and its log is not", ErrDamaged)) // SQLite would remove the log
+	} else {
+		s, err = connect(path, steps)
+	}
 	switch {
+	case err == nil:
+		s.emptied = emptied
+		return s, nil
 	case !errors.Is(err, ErrDamaged):
-		return s, err
+		return nil, err
 	case !ours:
 		return nil, explain(path, fmt.Errorf("%w: a damaged database that nothing says is kgen's", ErrForeign))
 	}
@@ -247,6 +274,10 @@ func (s *Store) Path() string { return s.path }
 // Aside returns where Open kept a damaged store, empty if there was none. The
 // caller tells the user.
 func (s *Store) Aside() string { return s.aside }
+
+// Emptied tells whether Open found an empty file, in which it began a new store: whoever
+// had recorded something there has lost it. The caller tells the user.
+func (s *Store) Emptied() bool { return s.emptied }
 
 // Skipped returns what is wrong with the rows that queries left out, in the
 // order of the rows. They stay in the file.

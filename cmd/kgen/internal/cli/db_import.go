@@ -87,6 +87,9 @@ func (a *app) readRuns(ctx context.Context, name string) ([]exchange.Recorded, e
 	if err == nil {
 		return runs, nil
 	}
+	if errors.Is(err, exchange.ErrContent) {
+		return nil, usagef("%s: nothing is added: %w", name, err)
+	}
 	if !errors.Is(err, exchange.ErrFormat) {
 		return nil, err
 	}

@@ -276,6 +276,9 @@ func (a *app) openStore(file string, open func(string) (*store.Store, error)) (*
 	if aside := s.Aside(); aside != "" {
 		a.log.Error("the store was damaged: a new one is begun", "kept", aside)
 	}
+	if s.Emptied() {
+		a.log.Warn("the store was an empty file: a new one is begun in it", "store", s.Path())
+	}
 	return s, nil
 }
 

@@ -196,7 +196,7 @@ func spaceRun(b *spec.Bound, k *trial.Kernel, measures bool, driver string) stor
 		panic(err) // strings and numbers can be written
 	}
 	run := store.Run{
-		Command: commandLine(os.Args), Family: b.Name, Problem: text, GPU: b.GPU.ID, Types: "cuda",
+		Command: commandLine(os.Args), Family: b.Name, Problem: text, GPU: b.GPU.ID, Types: store.Described,
 		Kgen: readBuildInfo().Version, Compiler: fmt.Sprintf("NVRTC %d.%d", major, minor), Driver: driver,
 	}
 	if run.Family == "" {
