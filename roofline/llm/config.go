@@ -15,8 +15,8 @@ import (
 //go:embed models/*.json
 var models embed.FS
 
-// Config is a model's sizes: a decoder with grouped-query attention and a gated MLP
-// of three matrices, as Llama's.
+// Config is a model's sizes: a decoder with grouped-query attention and an MLP in every
+// layer.
 type Config struct {
 	Name    string
 	Hidden  int64 // D
@@ -28,6 +28,14 @@ type Config struct {
 	Vocab   int64 // V
 	Tied    bool  // the head shares the embedding's matrix
 	Type    Type  // of weights and activations
+
+	Plain     bool     // the MLP has two matrices; else it is gated and has three
+	Window    int64    // tokens that a query of a layer in Windowed sees, itself among them
+	Windowed  []bool   // of each layer; nil: all see all
+	Positions int64    // that have a learned vector
+	Notes     []string // what the file leaves open, a sentence each
+
+	perLayer, once int64 // parameters of norms and biases
 }
 
 // Names are the models whose sizes are built in.
@@ -61,18 +69,49 @@ func Lookup(name string) (*Config, error) {
 }
 
 // Parameters counts the weights: embedding and head, of each layer the projections of
-// queries, keys, values and outputs, three matrices of the MLP and two norms, and a
-// last norm.
+// queries, keys, values and outputs, the matrices of the MLP, norms and biases.
 func (c *Config) Parameters() int64 {
-	n := c.Vocab * c.Hidden
+	n := (c.Vocab + c.Positions) * c.Hidden
 	if !c.Tied {
-		n *= 2
+		n += c.Vocab * c.Hidden
 	}
-	return n + c.Layers*c.layer() + c.Hidden
+	return n + c.Layers*(c.Hidden*c.HeadDim*(2*c.Heads+2*c.KVHeads)+c.mlpMatrices()*c.Hidden*c.FFN+c.perLayer) + c.once
 }
 
-func (c *Config) layer() int64 {
-	return c.Hidden*c.HeadDim*(2*c.Heads+2*c.KVHeads) + 3*c.Hidden*c.FFN + 2*c.Hidden
+func (c *Config) mlpMatrices() int64 {
+	if c.Plain {
+		return 2
+	}
+	return 3
+}
+
+// vectors counts what an architecture has beside its matrices.
+func (c *Config) vectors(a *architecture) {
+	c.perLayer = a.norms*c.Hidden + a.heads*c.HeadDim
+	if a.biases.qkv {
+		c.perLayer += (c.Heads + 2*c.KVHeads) * c.HeadDim
+	}
+	if a.biases.out {
+		c.perLayer += c.Hidden
+	}
+	if a.biases.mlp {
+		c.perLayer += (c.mlpMatrices()-1)*c.FFN + c.Hidden
+	}
+	c.once = a.last * c.Hidden
+	if a.biases.head {
+		c.once += c.Vocab
+	}
+}
+
+// windowed is how many of the first layers see a window alone.
+func (c *Config) windowed(layers int64) int64 {
+	var n int64
+	for _, w := range c.Windowed[:min(layers, int64(len(c.Windowed)))] {
+		if w {
+			n++
+		}
+	}
+	return n
 }
 
 // Type is the format of numbers in memory.

@@ -1,7 +1,10 @@
 package llm
 
 import (
+	"encoding/json"
 	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
 
 	"github.com/kgen-dev/kgen/internal/jsontext"
@@ -16,23 +19,23 @@ func read(name string) ([]byte, error) {
 	return userfile.Read(name, mostBytes)
 }
 
-// size is a key of a config.json with a whole number from 1 to most. The products of
-// all sizes at their most have 63 bits.
+// size is a key of a config.json with a whole number from 1 to most, and GPT-2's word
+// for it. The products of all sizes at their most have 63 bits.
 type size struct {
-	key  string
-	most int64
-	to   func(*Config) *int64
-	need bool // or it follows from others
+	key, short string
+	most       int64
+	to         func(*Config) *int64
+	need       bool // or it follows from others
 }
 
 var sizes = []size{
-	{"hidden_size", 1 << 18, func(c *Config) *int64 { return &c.Hidden }, true},
-	{"intermediate_size", 1 << 22, func(c *Config) *int64 { return &c.FFN }, true},
-	{"num_hidden_layers", 1 << 14, func(c *Config) *int64 { return &c.Layers }, true},
-	{"num_attention_heads", 1 << 13, func(c *Config) *int64 { return &c.Heads }, true},
-	{"vocab_size", 1 << 24, func(c *Config) *int64 { return &c.Vocab }, true},
-	{"num_key_value_heads", 1 << 13, func(c *Config) *int64 { return &c.KVHeads }, false},
-	{"head_dim", 1 << 12, func(c *Config) *int64 { return &c.HeadDim }, false},
+	{"hidden_size", "n_embd", 1 << 18, func(c *Config) *int64 { return &c.Hidden }, true},
+	{"intermediate_size", "n_inner", 1 << 22, func(c *Config) *int64 { return &c.FFN }, true},
+	{"num_hidden_layers", "n_layer", 1 << 14, func(c *Config) *int64 { return &c.Layers }, true},
+	{"num_attention_heads", "n_head", 1 << 13, func(c *Config) *int64 { return &c.Heads }, true},
+	{"vocab_size", "vocab_size", 1 << 24, func(c *Config) *int64 { return &c.Vocab }, true},
+	{"num_key_value_heads", "", 1 << 13, func(c *Config) *int64 { return &c.KVHeads }, false},
+	{"head_dim", "", 1 << 12, func(c *Config) *int64 { return &c.HeadDim }, false},
 }
 
 // file is a config.json under way.
@@ -53,42 +56,162 @@ func (f *file) errorf(key, format string, args ...any) error {
 
 // parse reads a config.json. The errors name file, line and key.
 func parse(name string, b []byte) (*Config, error) {
-	all, end, wrong := jsontext.Members(b)
-	if wrong != nil {
-		return nil, fmt.Errorf("%s:%w", name, wrong)
-	}
-	f := &file{name, map[string]jsontext.Member{}, end}
-	for _, m := range all {
-		if string(m.Value) != "null" { // as if it were not there
-			f.members[m.Key] = m
-		}
+	f, note, err := open(name, b)
+	if err != nil {
+		return nil, err
 	}
 	c := &Config{Name: name, Type: BF16}
+	if note != "" {
+		c.Notes = append(c.Notes, note)
+	}
+	a, err := f.architecture(c)
+	if err != nil {
+		return nil, err
+	}
 	for _, s := range sizes {
 		if err := f.size(&s, c); err != nil {
 			return nil, err
 		}
 	}
-	if err := f.rest(c); err != nil {
+	if err := f.rest(c, a); err != nil {
 		return nil, err
 	}
-	return c, f.heads(c)
+	if err := f.heads(c); err != nil {
+		return nil, err
+	}
+	c.vectors(a)
+	return c, f.windows(c, a)
+}
+
+// nested are the objects that a model of text and images keeps its decoder in.
+var nested = []string{"text_config", "llm_config", "language_config"}
+
+// open reads the object with the decoder's sizes: the file's, or one in it.
+func open(name string, b []byte) (f *file, note string, err error) {
+	f = &file{name: name, members: map[string]jsontext.Member{}}
+	if err := f.add(b, 1); err != nil {
+		return nil, "", err
+	}
+	for _, key := range nested {
+		m, ok := f.members[key]
+		if _, flat := f.members["num_hidden_layers"]; !ok || flat {
+			continue
+		}
+		delete(f.members, "model_type") // of the whole
+		delete(f.members, "architectures")
+		return f, key + " alone is counted: not what sees images", f.add(m.Value, m.Line)
+	}
+	return f, "", nil
+}
+
+// add reads an object that begins in a line; its keys hide those that are there.
+func (f *file) add(b []byte, line int) error {
+	all, end, wrong := jsontext.Members(b)
+	if wrong != nil {
+		return fmt.Errorf("%s:%w", f.name, &jsontext.Error{Line: wrong.Line + line - 1, Err: wrong.Err})
+	}
+	f.end = end + line - 1
+	for _, m := range all {
+		m.Line += line - 1
+		if string(m.Value) != "null" { // as if it were not there
+			f.members[m.Key] = m
+		}
+	}
+	return nil
+}
+
+// architecture finds what the file says it is, and refuses what is no decoder.
+func (f *file) architecture(c *Config) (*architecture, error) {
+	modelType, err := f.word("model_type")
+	if err != nil {
+		return nil, err
+	}
+	if slices.Contains(noDecoders, modelType) {
+		return nil, f.errorf("model_type", " %q: want a decoder with attention in every layer, such as %s", modelType, ModelTypes())
+	}
+	for _, o := range others {
+		m, ok := f.members[o.key]
+		if ok && !slices.Contains([]string{"0", "false", "[]", "{}"}, string(m.Value)) {
+			return nil, f.errorf(o.key, " %s: %s", clip(m.Value), o.what)
+		}
+	}
+	if m, ok := f.members["architectures"]; ok && otherClass.Match(m.Value) {
+		return nil, f.errorf("architectures", " %s: want those of a decoder with attention in every layer, such as LlamaForCausalLM", clip(m.Value))
+	}
+	if modelType == "" && f.has("n_embd") {
+		modelType = "gpt2"
+	}
+	a, known := architectureOf(modelType)
+	if !known {
+		if f.has("n_embd") {
+			return nil, f.errorf("model_type", " %q with the keys of GPT-2: want one of %s", modelType, ModelTypes())
+		}
+		c.Notes = append(c.Notes, fmt.Sprintf("model_type %s is not known: its norms, biases and MLP are counted as Llama's", clip([]byte(modelType))))
+	}
+	return &a, nil
+}
+
+// otherClass matches classes of models that are no decoders with attention in every layer.
+var otherClass = regexp.MustCompile(`(?i)mamba|rwkv|retnet|xlstm|hyena|jamba|zamba|bamba|recurrentgemma|ForMaskedLM|Encoder|ImageClassification`)
+
+func (f *file) has(key string) bool {
+	_, ok := f.members[key]
+	return ok
+}
+
+// word is a key's text, "" where it is missing.
+func (f *file) word(key string) (string, error) {
+	m, ok := f.members[key]
+	if !ok {
+		return "", nil
+	}
+	var word string
+	if err := json.Unmarshal(m.Value, &word); err != nil {
+		return "", f.errorf(key, " %s: want a text", clip(m.Value))
+	}
+	return word, nil
+}
+
+// flag is a key's truth, or what it is where the key is missing.
+func (f *file) flag(key string, otherwise bool) (bool, error) {
+	switch m, ok := f.members[key]; {
+	case !ok:
+		return otherwise, nil
+	case string(m.Value) == "true":
+		return true, nil
+	case string(m.Value) == "false":
+		return false, nil
+	default:
+		return false, f.errorf(key, " %s: want true or false", clip(m.Value))
+	}
+}
+
+// whole is a key's whole number from 1 to most, 0 where it is missing.
+func (f *file) whole(key string, most int64) (int64, error) {
+	m, ok := f.members[key]
+	if !ok {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(string(m.Value), 10, 64)
+	if err != nil || n < 1 || n > most {
+		return 0, f.errorf(key, " %s: want a whole number from 1 to %d", clip(m.Value), most)
+	}
+	return n, nil
 }
 
 func (f *file) size(s *size, c *Config) error {
-	m, ok := f.members[s.key]
-	if !ok {
-		if _, inner := f.members["text_config"]; inner && s.need {
-			return f.errorf("text_config", ": the sizes of the language model are in it: want that object alone as a file")
-		}
-		if s.need {
-			return f.errorf(s.key, " is missing: want a whole number from 1 to %d, as in the config.json of a decoder model", s.most)
-		}
-		return nil
+	key := s.key
+	if !f.has(key) && f.has("n_embd") && s.short != "" {
+		key = s.short
 	}
-	n, err := strconv.ParseInt(string(m.Value), 10, 64)
-	if err != nil || n < 1 || n > s.most {
-		return f.errorf(s.key, " %s: want a whole number from 1 to %d", clip(m.Value), s.most)
+	n, err := f.whole(key, s.most)
+	switch {
+	case err != nil:
+		return err
+	case n == 0 && key == "n_inner": // GPT-2's default
+		n = 4 * c.Hidden
+	case n == 0 && s.need:
+		return f.errorf(key, " is missing: want a whole number from 1 to %d, as in the config.json of a decoder model", s.most)
 	}
 	*s.to(c) = n
 	return nil
@@ -103,25 +226,31 @@ func clip(value []byte) string {
 	return string(value)
 }
 
-// others are keys of architectures that are counted otherwise.
-var others = []struct{ key, what string }{
-	{"num_local_experts", "a mixture of experts: want a dense model"},
-	{"num_experts", "a mixture of experts: want a dense model"},
-	{"n_routed_experts", "a mixture of experts: want a dense model"},
-	{"kv_lora_rank", "keys and values in a latent space: want grouped-query attention"},
-}
+// mostPositions bounds windows and learned positions.
+const mostPositions = 1 << 26
 
 // rest reads what is no size.
-func (f *file) rest(c *Config) error {
-	for _, o := range others {
-		if m, ok := f.members[o.key]; ok && string(m.Value) != "0" {
-			return f.errorf(o.key, " %s: %s", clip(m.Value), o.what)
+func (f *file) rest(c *Config, a *architecture) (err error) {
+	if c.Tied, err = f.flag("tie_word_embeddings", a.tied); err != nil {
+		return err
+	}
+	c.Plain = a.plain
+	for _, b := range []struct {
+		key string
+		to  []*bool
+	}{
+		{"attention_bias", []*bool{&a.biases.qkv, &a.biases.out}}, {"mlp_bias", []*bool{&a.biases.mlp}},
+		{"use_bias", []*bool{&a.biases.qkv, &a.biases.out, &a.biases.mlp}},
+	} {
+		for _, to := range b.to {
+			if *to, err = f.flag(b.key, *to); err != nil {
+				return err
+			}
 		}
 	}
-	if m, ok := f.members["tie_word_embeddings"]; ok {
-		c.Tied = string(m.Value) == "true"
-		if !c.Tied && string(m.Value) != "false" {
-			return f.errorf(m.Key, " %s: want true or false", clip(m.Value))
+	if a.positions {
+		if c.Positions, err = f.whole("n_positions", mostPositions); err != nil {
+			return err
 		}
 	}
 	for _, key := range []string{"torch_dtype", "dtype"} { // the name until 2025, and since
@@ -151,4 +280,91 @@ func (f *file) heads(c *Config) error {
 		c.HeadDim = c.Hidden / c.Heads
 	}
 	return nil
+}
+
+// windows finds the layers that see a sliding window alone.
+func (f *file) windows(c *Config, a *architecture) error {
+	asked, err := f.flag("use_sliding_window", a.windows != windowAsked)
+	if err != nil {
+		return err
+	}
+	window, err := f.whole("sliding_window", mostPositions)
+	if err != nil {
+		return err
+	}
+	types, err := f.layerTypes(c)
+	if err != nil {
+		return err
+	}
+	if window == 0 || !asked {
+		if slices.Contains(types, true) {
+			return f.errorf("sliding_window", " is missing: layer_types has sliding_attention")
+		}
+		return nil
+	}
+	if types == nil {
+		if types, err = f.windowedLayers(c, a); err != nil {
+			return err
+		}
+	}
+	if slices.Contains(types, true) {
+		c.Window, c.Windowed = window, types
+	}
+	return nil
+}
+
+// layerTypes reads the list of layer_types; nil where it is missing.
+func (f *file) layerTypes(c *Config) ([]bool, error) {
+	m, ok := f.members["layer_types"]
+	if !ok {
+		return nil, nil
+	}
+	var words []string
+	if err := json.Unmarshal(m.Value, &words); err != nil || int64(len(words)) != c.Layers {
+		return nil, f.errorf(m.Key, " %s: want a list of %d words, one for each layer", clip(m.Value), c.Layers)
+	}
+	types := make([]bool, len(words))
+	for i, w := range words {
+		switch w {
+		case "sliding_attention":
+			types[i] = true
+		case "full_attention":
+		default:
+			return nil, f.errorf(m.Key, " %q: want full_attention or sliding_attention", w)
+		}
+	}
+	return types, nil
+}
+
+// windowedLayers follows from the architecture.
+func (f *file) windowedLayers(c *Config, a *architecture) ([]bool, error) {
+	types := make([]bool, c.Layers)
+	from, err := int64(0), error(nil)
+	if m := f.members["max_window_layers"]; string(m.Value) != "0" {
+		from, err = f.whole(m.Key, 1<<14)
+	}
+	if err != nil {
+		return nil, err
+	}
+	turn, err := f.whole("sliding_window_pattern", 1<<14)
+	if err != nil {
+		return nil, err
+	}
+	if turn == 0 {
+		turn = 2
+		if a.heads > 0 { // Gemma 3
+			turn = 6
+		}
+	}
+	for i := range types {
+		switch a.windows {
+		case windowAsked:
+			types[i] = int64(i) >= from
+		case windowTurns:
+			types[i] = int64(i+1)%turn != 0
+		default:
+			types[i] = true
+		}
+	}
+	return types, nil
 }

@@ -254,7 +254,7 @@ func TestBadConfigs(t *testing.T) {
 	}
 	right, err := parse("config.json", []byte(with()))
 	require.NoError(t, err)
-	require.Equal(t, &Config{"config.json", 64, 1, 1, 4, 4, 16, 1, false, BF16}, right)
+	require.Equal(t, &Config{Name: "config.json", Hidden: 64, FFN: 1, Layers: 1, Heads: 4, KVHeads: 4, HeadDim: 16, Vocab: 1, Type: BF16, perLayer: 128, once: 64}, right)
 	for text, want := range map[string]string{
 		`{`:                               "1: the text ends early",
 		``:                                "1: the text ends early",
@@ -263,26 +263,26 @@ func TestBadConfigs(t *testing.T) {
 		with("intermediate_size"):         "7: intermediate_size is missing: want a whole number from 1 to 4194304",
 		with("hidden_size: null"):         "8: hidden_size is missing: want a whole number from 1 to 262144",
 		with("num_hidden_layers: \"32\""): `4: num_hidden_layers "32": want a whole number from 1 to 16384`,
-		with("num_hidden_layers: 99999999999999999999"):           "4: num_hidden_layers 99999999999999999999: want a whole number from 1 to 16384",
-		with("num_hidden_layers: -1"):                             "4: num_hidden_layers -1: want a whole number",
-		with("hidden_size: 64.5"):                                 "2: hidden_size 64.5: want a whole number",
-		with("hidden_size: 1e99"):                                 "2: hidden_size 1e99: want a whole number",
-		with("hidden_size: 0"):                                    "2: hidden_size 0: want a whole number",
-		with("vocab_size: [1]"):                                   "6: vocab_size [1]: want a whole number",
-		with("hidden_size: 66"):                                   "2: hidden_size 66: want a multiple of the 4 heads, or head_dim",
-		with("num_key_value_heads: 3"):                            "7: num_key_value_heads 3: want a divisor of the 4 heads",
-		with("num_key_value_heads: 0"):                            "7: num_key_value_heads 0: want a whole number",
-		with("head_dim: 5000"):                                    "7: head_dim 5000: want a whole number from 1 to 4096",
-		with("torch_dtype: \"int3\""):                             `7: torch_dtype "int3": want "float16", "bfloat16" or "float32"`,
-		with("dtype: 3"):                                          `7: dtype 3: want "float16"`,
-		with("tie_word_embeddings: 1"):                            "7: tie_word_embeddings 1: want true or false",
-		with("num_local_experts: 8"):                              "7: num_local_experts 8: a mixture of experts",
-		with("kv_lora_rank: 512"):                                 "7: kv_lora_rank 512: keys and values in a latent space",
-		with("hidden_size", "text_config: {}"):                    "6: text_config: the sizes of the language model are in it",
-		"{\"vocab_size\": 1,\n\"vocab_size\": 2}":                 "2: vocab_size: there in line 1 too",
-		`{"a": ` + strings.Repeat("[", 1e5):                       "1: ",
-		with() + "x":                                              "9: text after the object's end",
-		with("hidden_size: \"" + strings.Repeat("9", 1e6) + "\""): "...: want a whole number",
+		with("num_hidden_layers: 99999999999999999999"):             "4: num_hidden_layers 99999999999999999999: want a whole number from 1 to 16384",
+		with("num_hidden_layers: -1"):                               "4: num_hidden_layers -1: want a whole number",
+		with("hidden_size: 64.5"):                                   "2: hidden_size 64.5: want a whole number",
+		with("hidden_size: 1e99"):                                   "2: hidden_size 1e99: want a whole number",
+		with("hidden_size: 0"):                                      "2: hidden_size 0: want a whole number",
+		with("vocab_size: [1]"):                                     "6: vocab_size [1]: want a whole number",
+		with("hidden_size: 66"):                                     "2: hidden_size 66: want a multiple of the 4 heads, or head_dim",
+		with("num_key_value_heads: 3"):                              "7: num_key_value_heads 3: want a divisor of the 4 heads",
+		with("num_key_value_heads: 0"):                              "7: num_key_value_heads 0: want a whole number",
+		with("head_dim: 5000"):                                      "7: head_dim 5000: want a whole number from 1 to 4096",
+		with("torch_dtype: \"int3\""):                               `7: torch_dtype "int3": want "float16", "bfloat16" or "float32"`,
+		with("dtype: 3"):                                            `7: dtype 3: want "float16"`,
+		with("tie_word_embeddings: 1"):                              "7: tie_word_embeddings 1: want true or false",
+		with("num_local_experts: 8"):                                "7: num_local_experts 8: a mixture of experts",
+		with("kv_lora_rank: 512"):                                   "7: kv_lora_rank 512: keys and values in a latent space",
+		with("hidden_size", "num_hidden_layers", "text_config: {}"): "5: hidden_size is missing: want a whole number",
+		"{\"vocab_size\": 1,\n\"vocab_size\": 2}":                   "2: vocab_size: there in line 1 too",
+		`{"a": ` + strings.Repeat("[", 1e5):                         "1: ",
+		with() + "x":                                                "9: text after the object's end",
+		with("hidden_size: \"" + strings.Repeat("9", 1e6) + "\""):   "...: want a whole number",
 	} {
 		path := filepath.Join(t.TempDir(), "config.json")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))

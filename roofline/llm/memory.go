@@ -56,11 +56,11 @@ func LayerInput(seq, batch, hidden int64) float64 {
 // activations counts what a token of a layer keeps for the backward pass, in bytes:
 // the inputs of both norms and what they give, queries, keys, values, the output of
 // attention with f32 sums of rows, the MLP's gate, up and product, and the f32 scales
-// of the norms.
+// of the norms; an MLP that is not gated keeps two of the three.
 func (c *Config) activations() float64 {
 	b := float64(c.Type.Bytes)
 	d, n, k, h, f := float64(c.Hidden), float64(c.Heads), float64(c.KVHeads), float64(c.HeadDim), float64(c.FFN)
-	return b*(4*d+2*n*h+2*k*h+3*f) + 4*n + 2*4
+	return b*(4*d+2*n*h+2*k*h+float64(c.mlpMatrices())*f) + 4*n + 2*4
 }
 
 // memory of a GPU of the first stage.
@@ -101,12 +101,21 @@ func (r *Run) kept(m *Memory) {
 	}
 }
 
-// cache is the bytes of keys and values, in whole pages, and what of it is empty.
+// cache is the bytes of keys and values, in whole pages, and what of it is empty. Layers
+// that see a window keep no more than it.
 func (r *Run) cache() (bytes, waste float64) {
 	c := r.Config
-	page := max(r.Page, 1)
-	pages := (r.Seq + page - 1) / page
 	heads := max(float64(c.KVHeads)/float64(r.TP), 1)
-	token := 2 * float64(r.KV.Bytes) * heads * float64(c.HeadDim) * float64((c.Layers+r.PP-1)/r.PP) * float64(r.Batch/r.DP)
-	return token * float64(pages*page), token * float64(pages*page-r.Seq)
+	token := 2 * float64(r.KV.Bytes) * heads * float64(c.HeadDim) * float64(r.Batch/r.DP) // of a layer
+	layers := (c.Layers + r.PP - 1) / r.PP
+	local := c.windowed(layers)
+	add := func(layers, tokens int64) {
+		page := max(r.Page, 1)
+		whole := (tokens + page - 1) / page * page
+		bytes += token * float64(layers*whole)
+		waste += token * float64(layers*(whole-tokens))
+	}
+	add(layers-local, r.Seq)
+	add(local, r.keys(c.Window))
+	return bytes, waste
 }

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/target"
@@ -37,19 +38,37 @@ func (r *Run) parts() []part {
 	pass := func(name string, count int64, flops, elements float64) part {
 		return part{name, count, flops, b * elements, false}
 	}
-	keys := sequences * float64(r.Seq) * k * h * 2
-	return []part{
+	local := c.windowed(layers)
+	attention := func(name string, count, window int64) part {
+		keys := sequences * float64(r.keys(window)) * k * h * 2
+		return part{name, count, 4 * sequences * r.pairs(window) * n * h, b*2*m*n*h + float64(r.KV.Bytes)*keys, true}
+	}
+	in, up := 2.0, "gate and up"
+	if c.Plain {
+		in, up = 1, "up"
+	}
+	all := []part{
 		pass("embedding", 1, 0, 2*m*d),
 		pass("norms and residuals", 2*layers, 8*m*d, 4*m*d),
 		linear("q, k, v projections", layers, d, (n+2*k)*h),
-		{"attention", layers, 4 * sequences * r.pairs() * n * h, b*2*m*n*h + float64(r.KV.Bytes)*keys, true},
+		attention("attention", layers-local, 0),
+		attention("attention in windows", local, c.Window),
 		linear("output projection", layers, n*h, d),
-		linear("gate and up", layers, d, 2*f),
-		pass("activation", layers, 5*m*f, 3*m*f),
+		linear(up, layers, d, in*f),
+		pass("activation", layers, 5*m*f, (in+1)*m*f),
 		linear("down", layers, f, d),
 		pass("last norm", 1, 7*m*d, 2*m*d),
 		linear("head", 1, d, v),
 	}
+	return slices.DeleteFunc(all, func(p part) bool { return p.count == 0 })
+}
+
+// keys of a sequence that attention reads: in a prefill the window moves over all.
+func (r *Run) keys(window int64) int64 {
+	if window > 0 && r.Phase == Decode {
+		return min(r.Seq, window)
+	}
+	return r.Seq
 }
 
 // backward is how much more of a part's operations and bytes training has: twice the

@@ -241,11 +241,13 @@ func Crossover(tflops float64, weightBytes int64, gbs float64) float64 {
 // times 3 in training. The embedding's matrix does no arithmetic.
 func (r *Run) modelFLOPs() float64 {
 	c := r.Config
-	matrices := float64(c.Parameters() - c.Vocab*c.Hidden)
+	matrices := float64(c.Parameters() - (c.Vocab+c.Positions)*c.Hidden)
 	if c.Tied {
-		matrices = float64(c.Parameters())
+		matrices += float64(c.Vocab * c.Hidden)
 	}
-	perSequence := 2*matrices*r.newTokens() + 4*float64(c.Layers*c.Heads*c.HeadDim)*r.pairs()
+	local := c.windowed(c.Layers)
+	pairs := float64(c.Layers-local)*r.pairs(0) + float64(local)*r.pairs(c.Window)
+	perSequence := 2*matrices*r.newTokens() + 4*float64(c.Heads*c.HeadDim)*pairs
 	if r.Phase == Train {
 		perSequence *= 3
 	}
@@ -261,11 +263,15 @@ func (r *Run) newTokens() float64 {
 }
 
 // pairs of a query and a key that see each other in a sequence: a causal triangle, or
-// the one new token and all before it and itself.
-func (r *Run) pairs() float64 {
-	s := float64(r.Seq)
-	if r.Phase == Decode {
-		return s
+// the one new token and all before it and itself; of a window, if it is not 0, the
+// last of them.
+func (r *Run) pairs(window int64) float64 {
+	s, w := float64(r.Seq), float64(r.Seq)
+	if window > 0 {
+		w = min(s, float64(window))
 	}
-	return s * (s + 1) / 2
+	if r.Phase == Decode {
+		return w
+	}
+	return w*(w+1)/2 + (s-w)*w
 }

@@ -1,6 +1,8 @@
 package llm
 
 import (
+	"fmt"
+
 	"github.com/kgen-dev/kgen/roofline"
 )
 
@@ -14,6 +16,9 @@ func Viewer(r *Run) ([]Operator, error) {
 		return nil, err
 	}
 	c := r.Config
+	if c.Plain || c.Windowed != nil {
+		return nil, fmt.Errorf("%s: LLM-Viewer counts a gated MLP and attention to all tokens: want a model such as %s", c.Name, Names()[0])
+	}
 	b, w := float64(r.Batch), float64(c.Type.Bytes)
 	s, t := r.newTokens(), float64(r.Seq)
 	d, f, n := float64(c.Hidden), float64(c.FFN), float64(c.Heads)

@@ -12,6 +12,7 @@ import (
 	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/roofline"
+	"github.com/kgen-dev/kgen/roofline/llm"
 	"github.com/kgen-dev/kgen/roofline/measured"
 	"github.com/kgen-dev/kgen/roofline/plot"
 	"github.com/kgen-dev/kgen/tune"
@@ -62,7 +63,10 @@ arithmetic and memory as a plane with lines of equal time (time) or as bars
 (floors); warp instructions over transactions (instructions).
 
 With --model and no family: the least time of every operator of a language model,
-tokens a second, memory and collectives, all by formula.`,
+tokens a second, memory and collectives, all by formula. A config.json is that of a
+dense decoder as Hugging Face's Transformers write it, of one of the model_types
+  ` + llm.ModelTypes() + `
+One of another is counted as Llama's, with a note, if nothing in it says otherwise.`,
 		example: `  kgen roofline gemm --gpu a100 --m 8192
   kgen roofline flashattn --gpu h100 --seq 16384 -o attention.svg
   kgen roofline softmax --gpu h100 --view instructions -o softmax.html

@@ -39,7 +39,8 @@ type modelReport struct {
 	Type   string    `json:"type"`
 	KVType string    `json:"kv_type"`
 	*llm.Report
-	Drawing string `json:"drawing,omitempty"`
+	Notes   []string `json:"notes,omitempty"` // what the model's file leaves open
+	Drawing string   `json:"drawing,omitempty"`
 }
 
 func newModelFlags(figure *figureFlags) *modelFlags {
@@ -119,7 +120,7 @@ func (m *modelFlags) run(a *app, gpu string) error {
 		return err
 	}
 	if a.json {
-		return a.printJSON(&modelReport{r.Config.Name, g.ID, r.Phase, r.Batch, r.Seq, r.TP, r.PP, r.DP, r.Config.Type.Name, r.KV.Name, rep, drawing})
+		return a.printJSON(&modelReport{r.Config.Name, g.ID, r.Phase, r.Batch, r.Seq, r.TP, r.PP, r.DP, r.Config.Type.Name, r.KV.Name, rep, r.Config.Notes, drawing})
 	}
 	a.printModel(&r, rep)
 	if drawing != "" {
@@ -230,6 +231,9 @@ func (a *app) printModel(r *llm.Run, rep *llm.Report) {
 		fmt.Fprintf(a.out, "%-20s %.3g operations at that rate: %.3g GPU-seconds\n", "takes", r.Operations, rep.GPUSeconds)
 	}
 	a.printModelMemory(r, &rep.Memory)
+	for _, n := range c.Notes {
+		fmt.Fprintf(a.out, "%-20s %s\n", "note", visible(n))
+	}
 }
 
 func (a *app) printModelMemory(r *llm.Run, m *llm.Memory) {
@@ -244,6 +248,9 @@ func (a *app) printModelMemory(r *llm.Run, m *llm.Memory) {
 		line("activations", fmt.Sprintf("%s for this architecture; %s by the rule of 34 s b h bytes a layer", gb(m.Activations), gb(m.Rule)))
 		line("a layer", fmt.Sprintf("%s by the rule; checkpointing keeps %s of all layers' inputs and one layer", gb(m.RuleLayer), gb(m.Inputs)))
 	} else {
+		if r.Config.Windowed != nil {
+			line("windows", fmt.Sprintf("the layers with attention in windows see, and keep, the last %d tokens", r.Config.Window))
+		}
 		line("keys and values", fmt.Sprintf("%s, of which last pages leave %s empty", gb(m.KV), gb(m.Waste)))
 	}
 	fits := "fits"
