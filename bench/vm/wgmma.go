@@ -2,6 +2,7 @@ package vm
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/ptx"
@@ -134,6 +135,9 @@ func (d *decoder) wgmmaIssue() {
 	op.sat = d.has("satfinite")
 	op.dt, op.at, op.bt = d.typ(), d.typ(), d.typ()
 	op.ct = op.dt
+	if op.at == ptx.B1 {
+		op.and = d.has("and") && d.has("popc")
+	}
 	ops := d.src.Operands
 	in := d.new(kindMasked)
 	in.wg = op
@@ -193,6 +197,9 @@ func (d *decoder) wgmmaIssue() {
 	in.fn[modeFull] = issueWgmma
 	d.emit(in)
 	d.countTensor("wgmma", shape, &op.mmaOp)
+	if op.and { // eight elements to a byte, that lie as bytes do
+		op.at, op.bt, op.k, op.per = ptx.U8, ptx.U8, op.k/8, perRegister(ptx.U8)
+	}
 }
 
 // wgmmaScales reads the constants that negate and transpose operands.
@@ -242,6 +249,8 @@ func (op *wgmmaOp) checkWgmma(d *decoder) {
 		k, ok = 32, (op.bt == ptx.E4M3 || op.bt == ptx.E5M2) && floatAcc
 	case ptx.S8, ptx.U8:
 		k, ok = 32, (op.bt == ptx.S8 || op.bt == ptx.U8) && op.dt == ptx.S32
+	case ptx.B1:
+		k, ok = 256, op.bt == ptx.B1 && op.dt == ptx.S32 && op.and
 	}
 	if !ok || op.m != 64 || op.keptK() != k || op.n < 8 || op.n > 256 || op.n%8 != 0 {
 		d.refuse("the virtual machine does not have m%dn%dk%d of .%s and .%s into .%s", op.m, op.n, op.k, op.at, op.bt, op.dt)
@@ -411,9 +420,12 @@ func (w *warp) computeWgmma(f *wgmmaFlight) {
 			w.readAccumulator(c, regs, op.dt)
 		}
 		b := panels[p*tileN*op.k:][:tileN*op.k]
-		if op.fused == nil {
+		switch {
+		case op.and:
+			countCommon(c, t.a[:], b, op.k)
+		case op.fused == nil:
 			multiply(c, t.a[:], b, tileM, op.k)
-		} else {
+		default:
 			op.fused.multiply(fused, c, b, tileM, op.k)
 		}
 		if op.dt == ptx.S32 {
@@ -428,6 +440,21 @@ func (w *warp) computeWgmma(f *wgmmaFlight) {
 	}
 	bad := t.bad
 	f.bad = &bad
+}
+
+// countCommon counts the bits that rows of A and columns of B, side by side, have in
+// common; eight bits are a number.
+func countCommon(f *fragments, a, b []float32, k int) {
+	for i := range f {
+		for lane := range f[i] {
+			row, col := lane>>2+8*(i>>1), evenFirst[2*(lane&3)+i&1]
+			n := 0
+			for j, v := range a[row*k:][:k] {
+				n += bits.OnesCount8(uint8(v) & uint8(b[eightColumns*j+col]))
+			}
+			f[i][lane] = float32(n)
+		}
+	}
 }
 
 // addInteger adds sums to s32 accumulators.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"math/bits"
 	"strings"
 	"testing"
 
@@ -29,9 +30,30 @@ var wgmmaTypes = []wgmmaType{
 	{"e5m2", 32, 8, 0x3c, 0x40, false, false},
 	{"s8", 32, 8, 1, 2, true, false},
 	{"u8", 32, 8, 1, 2, true, false},
+	{"b1", 32, 8, 1, 2, true, false}, // a value is eight elements
+}
+
+// times is what two values add to the product.
+func (t wgmmaType) times(a, b int) int {
+	if t.name == "b1" {
+		return bits.OnesCount8(uint8(a & b))
+	}
+	return a * b
+}
+
+// instruction is the name of a product of 64xn into sums of a type.
+func (t wgmmaType) instruction(n int, dt string, bt wgmmaType) string {
+	k, end := t.k, ""
+	if t.name == "b1" {
+		k, end = 8*t.k, ".and.popc"
+	}
+	return fmt.Sprintf("wgmma.mma_async.sync.aligned.m64n%dk%d.%s.%s.%s%s", n, k, dt, t.name, bt.name, end)
 }
 
 func (t wgmmaType) encode(v int) uint32 {
+	if t.name == "b1" {
+		return uint32(v)
+	}
 	b := []uint32{0, t.one, t.two}[max(v, -v)]
 	switch {
 	case v < 0 && t.integer:
@@ -105,6 +127,10 @@ func drawOperand(t *rapid.T, typ wgmmaType, rows int, at int) *wgmmaOperand {
 	o.size += 1024
 	o.values = make([]int, rows*o.k)
 	for i := range o.values {
+		if typ.name == "b1" {
+			o.values[i] = rapid.IntRange(0, 255).Draw(t, "v")
+			continue
+		}
 		o.values[i] = rapid.IntRange(-2, 2).Draw(t, "v")
 		if typ.name == "u8" {
 			o.values[i] = max(o.values[i], -o.values[i])
@@ -156,7 +182,7 @@ func TestWgmma(tb *testing.T) {
 	rapid.Check(tb, func(t *rapid.T) {
 		at := rapid.SampledFrom(wgmmaTypes).Draw(t, "type")
 		bt := at
-		if at.bits == 8 && rapid.Bool().Draw(t, "mixed") {
+		if at.bits == 8 && at.name != "b1" && rapid.Bool().Draw(t, "mixed") {
 			bt = map[string]wgmmaType{"e4m3": wgmmaTypes[4], "e5m2": wgmmaTypes[3], "s8": wgmmaTypes[6], "u8": wgmmaTypes[5]}[at.name]
 		}
 		n := 8 * rapid.IntRange(1, 32).Draw(t, "n/8")
@@ -199,7 +225,7 @@ func TestWgmma(tb *testing.T) {
 			left = "{%a0, %a1, %a2, %a3}"
 		}
 		fmt.Fprintf(&body, "setp.eq.u32 %%s, %d, 1; mov.b64 %%da, %d; mov.b64 %%db, %d;\n", scale, int64(a.descriptor(reserved)), int64(b.descriptor(reserved)))
-		fmt.Fprintf(&body, "wgmma.fence.sync.aligned;\nwgmma.mma_async.sync.aligned.m64n%dk%d.%s.%s.%s {%s}, %s, %%db, %%s", n, at.k, dt, at.name, bt.name, list.String(), left)
+		fmt.Fprintf(&body, "wgmma.fence.sync.aligned;\n%s {%s}, %s, %%db, %%s", at.instruction(n, dt, bt), list.String(), left)
 		if !at.integer {
 			fmt.Fprintf(&body, ", %d, %d", signs[0], signs[1])
 		}
@@ -232,7 +258,7 @@ mad.wide.u32 %%g, %%t, %d, %%in2;
 				row, col := wgmmaSum(thread, i)
 				v := sum(thread, i) * scale
 				for k := range at.k {
-					v += signs[0] * signs[1] * a.values[row*at.k+k] * b.values[col*at.k+k]
+					v += signs[0] * signs[1] * at.times(a.values[row*at.k+k], b.values[col*at.k+k])
 				}
 				want[thread*n/2+i] = v
 				switch dt {
