@@ -31,9 +31,10 @@ func main() {
 	only := flag.String("only", "", "`REGEXP` of programs' names")
 	dir := flag.String("cases", "testdata/ptx/foreign", "`FOLDER` of other compilers' cases")
 	file := flag.String("out", "", "`FILE` to write (default standard output)")
+	kept := flag.String("record", "", "`FILE` to keep judgements in; those in it are not run again")
 	flag.BoolVar(&s.verbose, "v", false, "print every mutant that is not found")
 	flag.Parse()
-	if err := s.run(context.Background(), *dir, *only, *file); err != nil {
+	if err := s.run(context.Background(), *dir, *only, *kept, *file); err != nil {
 		fmt.Fprintln(os.Stderr, "mutation:", err)
 		os.Exit(1)
 	}
@@ -47,6 +48,7 @@ type suite struct {
 	verbose                 bool
 
 	started time.Time
+	record  *record
 	rows    []*row
 }
 
@@ -63,12 +65,15 @@ type judged struct {
 	m *mutate.Mutant
 }
 
-func (s *suite) run(ctx context.Context, dir, only, file string) error {
+func (s *suite) run(ctx context.Context, dir, only, kept, file string) error {
 	want, err := regexp.Compile(only)
 	if err != nil {
 		return err
 	}
-	err = programs(ctx, dir, want, s.take(ctx))
+	if s.record, err = openRecord(kept); err != nil {
+		return err
+	}
+	err = errors.Join(programs(ctx, dir, want, s.take(ctx)), s.record.close())
 	if err != nil {
 		return err
 	}
@@ -157,9 +162,9 @@ func (s *suite) judge(ctx context.Context, name string, c *bench.Case) error {
 	ctx, cancel := context.WithDeadline(ctx, s.started.Add(s.budget))
 	defer cancel()
 	for i := range list {
-		j, err := sub.Judge(ctx, &list[i])
+		j, err := s.verdict(ctx, sub, &list[i])
 		if errors.Is(err, context.DeadlineExceeded) {
-			break
+			continue // later ones may be on record
 		}
 		if err != nil {
 			return err
@@ -171,6 +176,22 @@ func (s *suite) judge(ctx context.Context, name string, c *bench.Case) error {
 	}
 	fmt.Fprintf(os.Stderr, "%s: %d of %d mutants, %v\n", name, len(r.judged), r.mutants, time.Since(at).Round(time.Millisecond))
 	return nil
+}
+
+// verdict is what is on record of a mutant, or else what its runs say.
+func (s *suite) verdict(ctx context.Context, sub *mutate.Subject, m *mutate.Mutant) (mutate.Judgement, error) {
+	k := key(sub.Name, s.timings, m)
+	if j, ok := s.record.known[k]; ok {
+		return j, nil
+	}
+	if ctx.Err() != nil {
+		return mutate.Judgement{}, ctx.Err()
+	}
+	j, err := sub.Judge(ctx, m)
+	if err != nil {
+		return j, err
+	}
+	return j, s.record.add(k, j)
 }
 
 // draw takes as many of each sort as are asked for, those that order first.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -55,11 +57,38 @@ func TestOwnByNVRTC(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
-	s := suite{timings: 1, orders: 3, others: 2, seed: 1, budget: 1 << 40}
+	s := suite{timings: 1, orders: 3, others: 2, seed: 1, budget: 1 << 40, record: &record{}}
 	require.NoError(t, programs(t.Context(), "../../testdata/ptx/foreign", regexp.MustCompile("^reverse_clean$"), s.take(t.Context())))
 	var out bytes.Buffer
 	s.report(&out)
 	require.Regexp(t, `\| reverse_clean \(5 of \d+ mutants\) \| 5 \|`, out.String())
 	require.Contains(t, out.String(), "## Survivors\n\nNone.\n")
 	require.Equal(t, 1, strings.Count(out.String(), "| **all** | 5 |"))
+}
+
+// TestRecord: what was judged is not judged again, half a line is dropped, and a budget
+// that is spent leaves out only what is not on record.
+func TestRecord(t *testing.T) {
+	dir := t.TempDir()
+	kept, out := filepath.Join(dir, "kept"), filepath.Join(dir, "out.md")
+	run := func(s suite) string {
+		s.timings, s.seed = 1, 1
+		require.NoError(t, s.run(t.Context(), "../../testdata/ptx/foreign", "^reverse_clean$", kept, out))
+		text, err := os.ReadFile(out)
+		require.NoError(t, err)
+		return string(text)
+	}
+	require.Contains(t, run(suite{orders: 2, others: 1, budget: 1 << 40}), "| **all** | 3 |")
+	half, err := os.ReadFile(kept)
+	require.NoError(t, err)
+	require.Equal(t, 3, bytes.Count(half, []byte("\n")))
+	require.NoError(t, os.WriteFile(kept, append(half, `{"mutant": "re`...), 0o644))
+	require.Contains(t, run(suite{budget: -1}), "| **all** | 3 |")
+	require.Contains(t, run(suite{budget: 1 << 40}), "| **all** | 7 |")
+	all, err := os.ReadFile(kept)
+	require.NoError(t, err)
+	require.Equal(t, 7, bytes.Count(all, []byte("\n")))
+	require.NoError(t, os.WriteFile(kept, []byte("{}x\n"), 0o644))
+	_, err = openRecord(kept)
+	require.ErrorContains(t, err, kept+":1: want a recorded judgement")
 }
