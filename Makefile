@@ -1,6 +1,8 @@
 golangci := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZTIME ?= 10s
-MUTATIONTIME ?= 2h
+MUTATIONTIME ?= 4h
+# Judgements of mutants, so that a run which was stopped goes on; `make clean` removes them, as a change of the virtual machine asks for.
+MUTATIONS    ?= bin/mutations
 # The packages of this repository that match a word in their tests.
 testing   = $(shell git grep -l $(1) -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
@@ -62,7 +64,7 @@ tuner-score: ## measure the search strategies on published spaces, into docs/tun
 	go run ./tune/replay/tunerscore -out docs/tuner-score.md testdata/tuning/*.csv.gz
 
 mutation: ## change kernels in one place at a time and see what the virtual machine finds, into docs/mutation.md
-	KGEN_TOOLCHAIN="$${KGEN_TOOLCHAIN:-$(CURDIR)/.toolchain}" go run ./cmd/mutation -budget $(MUTATIONTIME) -out docs/mutation.md
+	KGEN_TOOLCHAIN="$${KGEN_TOOLCHAIN:-$(CURDIR)/.toolchain}" go run ./cmd/mutation -budget $(MUTATIONTIME) -record $(MUTATIONS) -out docs/mutation.md
 
 lint: ## run the linters
 	go run $(golangci) run ./...
