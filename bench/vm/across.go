@@ -105,7 +105,7 @@ func (r *raceState) flush() {
 	r.reads = r.reads[:0]
 	r.hadTurn = true
 	r.pages.reset()
-	r.globalReaders = r.globalReaders[:1]
+	r.globalReaders.all = r.globalReaders.all[:1]
 }
 
 // readSet is what a block read of a page before a barrier: which bytes, and one
@@ -244,7 +244,7 @@ func (r *raceState) firstReader(s stamp) stamp {
 	if s&specialStamp == 0 {
 		return s
 	}
-	return r.globalReaders[uint32(s&^specialStamp)].s
+	return r.globalReaders.all[uint32(s&^specialStamp)].s
 }
 
 // trace makes the trace of an access.

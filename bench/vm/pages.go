@@ -286,7 +286,7 @@ func storePaged[T word](w *warp, in *inst, addr *lanes64, good uint32) {
 func (t *pageTable) renumber(number func(uint32) uint32, r *raceState) {
 	fix := func(s stamp) stamp {
 		if s&specialStamp != 0 {
-			s = r.globalReaders[uint32(s&^specialStamp)].s
+			s = r.globalReaders.all[uint32(s&^specialStamp)].s
 		}
 		if s == 0 {
 			return 0

@@ -153,15 +153,12 @@ func (r *raceState) bulkReducing(c *bulkCopy) {
 	}
 }
 
-// readSpans makes ranges of shared memory ones that a side has read.
+// readSpans makes ranges of shared memory ones that a side has read, where nothing is
+// in flight to them.
 func (r *raceState) readSpans(ranges []span, at *side) {
+	note := func(c *cell) bool { return c.w&specialStamp != 0 || r.read(c, at) }
 	for _, s := range ranges {
-		cells := r.cells(s.off, int(s.end-s.off))
-		for j := range cells {
-			if cells[j].w&specialStamp == 0 {
-				r.read(&cells[j], at)
-			}
-		}
+		r.readCells(s, at, note)
 	}
 }
 
@@ -201,19 +198,16 @@ const unseenWrite = "wrote it the ordinary way, and no fence.proxy.async makes t
 // lane does, and reports writes that it can't see for lack of a proxy fence.
 func (r *raceState) asyncRead(at *side, ranges []span) {
 	blamed := false
-	for _, s := range ranges {
-		cells := r.cells(s.off, int(s.end-s.off))
-		for j := range cells {
-			c := &cells[j]
-			at.addr = r.b.address(s.off + uint64(j)<<r.grain)
-			if !blamed && r.hidden(c.w, at) {
-				blamed = true
-				e := &r.events[c.w.event()]
-				r.reportAs(bench.MissingProxyFence, at, e.src, int(e.warp), c.w.lane(),
-					unseenWrite)
-			}
-			r.read(c, at)
+	note := func(c *cell) bool {
+		if !blamed && r.hidden(c.w, at) {
+			blamed = true
+			e := &r.events[c.w.event()]
+			r.reportAs(bench.MissingProxyFence, at, e.src, int(e.warp), c.w.lane(), unseenWrite)
 		}
+		return r.read(c, at)
+	}
+	for _, s := range ranges {
+		r.readCells(s, at, note)
 	}
 }
 

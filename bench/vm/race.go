@@ -23,10 +23,10 @@ type raceState struct {
 	floor  stamp    // of the first event after the last barrier of the whole block
 	ticks  []uint32 // of each warp then
 
-	epoch         uint32   // barriers of the whole block so far
-	readers       []reader // of cells of shared memory with several
-	mostReaders   int      // before those of cells written since are dropped
-	globalReaders []reader // and of pages
+	epoch         uint32      // barriers of the whole block so far
+	readers       readerLists // of cells of shared memory with several
+	mostReaders   int         // before those of cells written since are dropped
+	globalReaders readerLists // and of pages
 	inFlight      []*inFlight
 	freeMark      []uint32
 
@@ -111,7 +111,7 @@ func (r *raceState) reset() {
 	clear(r.ticks)
 	r.heard = nil
 	r.forgetReaders()
-	r.globalReaders = append(r.globalReaders[:0], reader{})
+	r.globalReaders.all = append(r.globalReaders.all[:0], reader{})
 	r.inFlight, r.freeMark = r.inFlight[:0], r.freeMark[:0]
 	r.off, r.hadTurn = false, false
 	clear(r.locations)
@@ -206,6 +206,9 @@ type side struct {
 	write bool
 	bytes []byte // what the access reads or writes, as it was before
 	data  []byte // what a bulk copy writes to global memory
+
+	several stamp // severalLanes of what a whole warp reads together
+	wide    bool  // a range of cells is read
 }
 
 // same says whether a store leaves the bytes as they are.
@@ -234,19 +237,19 @@ func (at *side) same() bool {
 	return true
 }
 
-// read notes a read of a cell.
-func (r *raceState) read(c *cell, at *side) {
-	me := stamp(at.id)<<eventShift | stamp(at.lane)
-	if c.w >= r.floor {
-		r.checkWrite(c, at)
-	}
+// read notes a read of a cell; false if a write of it is nothing that may be read.
+func (r *raceState) read(c *cell, at *side) bool {
+	me := stamp(at.id)<<eventShift | at.several | stamp(at.lane)
+	ordered := c.w < r.floor || r.checkWrite(c, at)
 	switch {
 	case c.r < r.floor:
 		c.r = me
 	case c.r|severalLanes == me|severalLanes:
+		c.r |= at.several
 	default:
 		r.addReader(c, me, at)
 	}
+	return ordered
 }
 
 // write notes a write of a cell.
@@ -261,20 +264,21 @@ func (r *raceState) write(c *cell, at *side) {
 	c.w, c.r = me, 0
 }
 
-// checkWrite compares an access with the cell's last write.
-func (r *raceState) checkWrite(c *cell, at *side) {
+// checkWrite compares an access with the cell's last write; false if the two race.
+func (r *raceState) checkWrite(c *cell, at *side) bool {
 	if c.w&specialStamp != 0 {
 		r.reportInFlight(c.w, at)
-		return
+		return false
 	}
 	if r.before(c.w, at.w, at.lane) || r.harmless(c.w, at.id) {
-		return
+		return true
 	}
 	copied := r.events[c.w.event()].flags&eventAsync != 0
 	if at.write && copied == (at.data != nil) && !r.b.l.checks.has(checkSameValue) && (at.same() || c.w.event() == at.id && at.rounded(r.events[at.id].lanes)) {
-		return
+		return true
 	}
 	r.report(c.w, at, true)
+	return false
 }
 
 // checkReads compares a write with the cell's reads.
@@ -283,9 +287,9 @@ func (r *raceState) checkReads(c *cell, at *side) {
 		r.checkRead(c.r, at)
 		return
 	}
-	list := *r.lists(at.space)
-	for i := r.current(list, c); i != 0; i = list[i].next {
-		r.checkRead(list[i].s, at)
+	l := r.lists(at.space)
+	for i := r.current(l, c); i != 0; i = l.all[i].next {
+		r.checkRead(l.all[i].s, at)
 	}
 }
 

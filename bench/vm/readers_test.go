@@ -22,8 +22,8 @@ func TestReadersOfWrittenCells(t *testing.T) {
 				r.addReader(c, stamp(w.index+1)<<eventShift, &side{w: w, id: uint32(w.index + 1), space: ptx.SpaceShared})
 			}
 			var readers []uint32
-			for n := r.current(r.readers, c); n != 0; n = r.readers[n].next {
-				readers = append(readers, r.readers[n].s.event())
+			for n := r.current(&r.readers, c); n != 0; n = r.readers.all[n].next {
+				readers = append(readers, r.readers.all[n].s.event())
 			}
 			require.ElementsMatch(t, []uint32{1, 2, 3}, readers)
 		}
@@ -31,6 +31,6 @@ func TestReadersOfWrittenCells(t *testing.T) {
 			r.shared[i] = cell{}
 		}
 	}
-	require.LessOrEqual(t, len(r.readers), r.mostReaders+2)
+	require.LessOrEqual(t, len(r.readers.all), r.mostReaders+2)
 	require.LessOrEqual(t, r.mostReaders, 8*len(r.shared))
 }

@@ -31,8 +31,8 @@ func (r *raceState) ordinary(at *side, s span) {
 		if c.r&specialStamp == 0 {
 			continue
 		}
-		for i := r.current(r.readers, c); i != 0; i = r.readers[i].next {
-			if blame(r.readers[i].s, false) {
+		for i := r.current(&r.readers, c); i != 0; i = r.readers.all[i].next {
+			if blame(r.readers.all[i].s, false) {
 				return
 			}
 		}

@@ -147,6 +147,20 @@ func (w *warp) undefine(slot int32, lane int, bits uint64, from uint32) {
 	u.origin[slot][lane] = from
 }
 
+// undefineWhole marks all bits of all lanes of a register as undefined.
+func (w *warp) undefineWhole(slot int32, from uint32) {
+	if w.u[slot] == 0 {
+		w.undefs++
+		w.mode = modeUndefined
+	}
+	w.u[slot] = allLanes
+	u, width := w.fr.bits(), w.fr.prog.width(slot)
+	bits, origin := &u.bits[slot], &u.origin[slot]
+	for i := range bits {
+		bits[i], origin[i] = width, from
+	}
+}
+
 // bitsOf is the undefined bits of a lane of a register.
 func (w *warp) bitsOf(slot int32, lane int) uint64 {
 	if w.u[slot]>>lane&1 == 0 {

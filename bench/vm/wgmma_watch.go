@@ -66,10 +66,7 @@ func (w *warp) watchWgmma(f *wgmmaFlight) {
 	}
 	from := w.b.addOrigin(origin{class: bench.AsyncCopyRace, src: w.source(f.in), space: ptx.SpaceReg, name: "an accumulator of wgmma that was not waited for"})
 	for _, s := range op.d {
-		u := w.fr.prog.unified(class32, s)
-		for lane := range warpSize {
-			w.undefine(u, lane, ^uint64(0), from)
-		}
+		w.undefineWhole(w.fr.prog.unified(class32, s), from)
 	}
 }
 
@@ -91,18 +88,6 @@ func (w *warp) wgmmaDone(f *wgmmaFlight) {
 		return
 	}
 	r.dropFlight(f.read)
-	at := side{w: w, in: f.in, space: ptx.SpaceShared, id: r.newEvent(w, f.read.from, eventAsync, 0, allLanes)}
-	for _, s := range f.read.ranges {
-		cells := r.cells(s.off, int(s.end-s.off))
-		for j := range cells {
-			c := &cells[j]
-			if c.w&specialStamp != 0 {
-				continue
-			}
-			at.lane = 0
-			r.read(c, &at)
-			at.lane = 1 // the whole warp's, not one lane's
-			r.read(c, &at)
-		}
-	}
+	at := side{w: w, in: f.in, space: ptx.SpaceShared, id: r.newEvent(w, f.read.from, eventAsync, 0, allLanes), several: severalLanes}
+	r.readSpans(f.read.ranges, &at)
 }
