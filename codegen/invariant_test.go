@@ -1,7 +1,10 @@
 package codegen_test
 
 import (
+	"bytes"
+	"maps"
 	"math"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,6 +12,7 @@ import (
 	"github.com/kgen-dev/kgen/bench/vm"
 	"github.com/kgen-dev/kgen/codegen"
 	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/ir/eval"
 	"github.com/kgen-dev/kgen/kernels"
 	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/kernels/space"
@@ -58,32 +62,45 @@ func TestPagedIsBatchInvariant(t *testing.T) {
 }
 
 // TestLengthsThatAreNone gives paged kernels lengths below 0 and beyond the table, which a
-// launch cannot check: nothing outside is touched. A sequence of a negative length is
-// an empty one.
+// launch cannot check: they end, and nothing outside is touched. A sequence of a negative
+// length is an empty one, and one beyond the table is as long as the table; tokens beyond it
+// are not appended.
 func TestLengthsThatAreNone(t *testing.T) {
 	gpu, err := target.Lookup("a100")
 	require.NoError(t, err)
+	const capacity = 304 // 19 pages of 16 tokens
 	for _, tt := range []struct {
 		family string
 		config space.Config
+		more   map[string]string
 	}{
-		{"paged", space.Of("BM", 16, "BN", 32, "chunk", 0, "warps", 1, "stages", 2)},
-		{"paged", space.Of("BM", 16, "BN", 32, "chunk", 128, "warps", 1, "stages", 2)},
-		{"paged-append", space.Of("BM", 4, "warps", 1)},
+		{"paged", space.Of("BM", 16, "BN", 32, "chunk", 0, "warps", 1, "stages", 2), nil},
+		{"paged", space.Of("BM", 16, "BN", 32, "chunk", 0, "warps", 1, "stages", 2), map[string]string{"window": "40"}},
+		{"paged", space.Of("BM", 16, "BN", 32, "chunk", 128, "warps", 1, "stages", 2), nil},
+		{"paged", space.Of("BM", 16, "BN", 16, "chunk", 128, "warps", 1, "stages", 1), map[string]string{"window": "40"}},
+		{"paged-append", space.Of("BM", 4, "warps", 1), nil},
 	} {
 		f, err := kernels.Family(tt.family)
 		require.NoError(t, err)
-		p, err := f.Problem(map[string]string{"batch": "3", "context": "300", "query": "2", "kv-heads": "8", "head-dim": "32"}, gpu)
+		flags := map[string]string{"batch": "4", "context": strconv.Itoa(capacity), "query": "2", "kv-heads": "8", "head-dim": "32"}
+		maps.Copy(flags, tt.more)
+		p, err := f.Problem(flags, gpu)
 		require.NoError(t, err)
 		s := sampleOf(t, f, p, tt.config, gpu)
-		for b, n := range []int64{-7, 1000, 300} {
-			s.data["len"].SetInt(n, b)
+		run := func(lengths ...int64) map[string]*eval.Tensor {
+			for b, n := range lengths {
+				s.data["len"].SetInt(n, b)
+			}
+			return s.runPTX(t)
 		}
-		outs := s.runPTX(t)
-		if tt.family == "paged" {
-			for i := range 2 * 32 {
-				require.True(t, math.IsInf(outs["lse"].Float(i), -1))
-				require.Zero(t, outs["o"].Float(i))
+		want := run(0, 0, capacity, capacity)
+		if tt.family == "paged-append" {
+			want = run(0, 0, 0, 0)
+		}
+		for _, lengths := range [][]int64{{-7, -1, capacity + 2, 1000}, {math.MinInt32, math.MinInt32 + 1, math.MaxInt32 - 31, math.MaxInt32}} {
+			got := run(lengths...)
+			for name, w := range want {
+				require.True(t, bytes.Equal(w.Data, got[name].Data), "%s: %s of lengths %d", s, name, lengths)
 			}
 		}
 	}

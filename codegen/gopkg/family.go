@@ -27,6 +27,11 @@ func (w *writer) write(files map[string][]byte) error {
 	}
 	w.shape()
 	w.args()
+	for _, c := range w.Counts {
+		if err := w.count(c); err != nil {
+			return fmt.Errorf("argument %s: %w", c.Name, err)
+		}
+	}
 	w.planFunc()
 	w.dispatches()
 	w.images = map[string]string{}
@@ -120,6 +125,33 @@ func (w *writer) args() {
 	w.file.Func().Params(jen.Id("a").Op("*").Id(name)).Id("Pack").Params(jen.Id("p").Op("*").Id("Plan"), jen.Id("step").Int(), jen.Id("workspace").Index().Uint64()).Params(jen.Index().Byte(), jen.Error()).Block(
 		jen.Return(jen.Id("p").Dot("pack").Call(jen.Id("step"), jen.Id("a"), jen.Id("workspace"))))
 	w.file.Line()
+}
+
+// count writes the check of numbers that a kernel reads from memory.
+func (w *writer) count(c Count) error {
+	at := slices.IndexFunc(w.params, func(p *ir.Value) bool { return p.Name == c.Name })
+	if at < 0 || len(w.params[at].Type.Dims) != 1 {
+		return fmt.Errorf("want a tensor of one dimension")
+	}
+	env := map[string]expr{}
+	for _, s := range w.Sizes {
+		env[s.Symbol] = call(jen.Int64().Call(jen.Id("s").Dot(s.Field)))
+	}
+	n, ok := env[w.params[at].Type.Dims[0].Sym]
+	if !ok {
+		return fmt.Errorf("its size is no field of the shape")
+	}
+	most, err := exprOf(c.Most, env)
+	if err != nil {
+		return err
+	}
+	field := exported(c.Name)
+	w.comment("Check%[1]s tells whether numbers are what the memory at %[2]sArgs.%[1]s may hold: %[3]s\nof them, each from 0 to %[4]s. Plans know its address alone, so that only callers can tell.",
+		field, w.Prefix, w.params[at].Type.Dims[0].Sym, c.Most.String())
+	w.file.Func().Params(jen.Id("s").Id(w.Prefix + "Shape")).Id("Check" + field).Params(jen.Id("numbers").Index().Int32()).Error().Block(
+		jen.Return(jen.Id("counts").Call(jen.Lit(field), jen.Id("numbers"), n.code(), most.code())))
+	w.file.Line()
+	return nil
 }
 
 // dropout is the field of a probability of dropout that the options make p, and the

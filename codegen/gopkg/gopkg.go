@@ -31,6 +31,7 @@ type Family struct {
 	Fixed    string            // the options that are not the shape's: "head-dim=128 dtype=bf16"
 	Sizes    []Size            // fields of the shape
 	Scalars  map[string]Scalar // of the arguments that are numbers, by name
+	Counts   []Count
 	Variants []Variant
 }
 
@@ -52,6 +53,13 @@ type Scalar struct {
 	Unread bool
 
 	Dropout float64
+}
+
+// Count is an argument that holds numbers which programs count with, each from 0 to Most, a
+// size expression over the shape's symbols.
+type Count struct {
+	Name string
+	Most ir.Expr
 }
 
 // Variant is a compiled kernel. Variants are tried in order.

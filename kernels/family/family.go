@@ -103,6 +103,10 @@ type Arg struct {
 	// Fill changes a tensor's random input after it was drawn; nil leaves it.
 	Fill func(*Tensor)
 
+	// Most, of a tensor of numbers from 0 up that programs count with, is the largest that
+	// one may be, over the sizes of the program's views; nil: it is no such tensor.
+	Most *ir.Expr
+
 	Int    int64   // value of an integer scalar
 	Float  float64 // value of a floating-point scalar
 	Doc    string  // of a scalar: what it is

@@ -14,7 +14,7 @@ import (
 
 // Append puts the keys and values of the last Query tokens of each sequence into the
 // cache, whose lengths and table count them already. A sequence shorter than that has
-// only its own: the first of its new keys are left out.
+// only its own: the first of its new keys are left out, as are those beyond the table.
 type Append struct{ pool }
 
 const appendName = "paged-append"

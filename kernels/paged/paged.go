@@ -5,7 +5,8 @@
 // a row of the block table that says which page holds its tokens 0 to PAGE-1, PAGE to
 // 2 PAGE-1, and so on. Query t of T sees the keys up to its own, length-T+t, with a
 // window the last Window of them. What is not a page of the sequence is never read: the
-// table's entries past the length may hold anything.
+// table's entries past the length may hold anything. A length below 0 counts as 0, one
+// beyond what the table lists as that.
 package paged
 
 import (

@@ -152,7 +152,8 @@ func (p *pool) tableArg() family.Arg {
 
 // lengthArg is the lengths of the sequences.
 func (p *pool) lengthArg() family.Arg {
-	return family.Arg{Name: "len", Elem: ir.I32, Dims: []int{p.Batch}, Strides: []int{1}, Fill: func(t *family.Tensor) {
+	most := ir.Sym("E").Times(ir.Lit(int64(p.Page)))
+	return family.Arg{Name: "len", Elem: ir.I32, Dims: []int{p.Batch}, Strides: []int{1}, Most: &most, Fill: func(t *family.Tensor) {
 		for b := range p.Batch {
 			t.SetInt(int64(p.length(b)), b)
 		}

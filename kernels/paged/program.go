@@ -84,7 +84,7 @@ func (p *Problem) attend(cfg config) (*ir.Kernel, error) {
 		k.piece = k.Over("s", pieces)
 	}
 	k.SetHints(ir.Hints{Warps: cfg.warps, Stages: cfg.stages})
-	k.start(k.BM)
+	k.start(k.BM, k.Mul(k.Dim(k.table, 1), k.Int(p.Page)))
 	acc, top, sum := k.pass()
 	if cfg.chunk > 0 {
 		at := []*ir.Value{k.piece, k.batch, k.head, k.first}
@@ -135,10 +135,13 @@ func (k *kernel) space(bm int) {
 	k.batch = k.Over("b", ir.Sym("B"))
 }
 
-// start reads the length and numbers the rows.
-func (k *kernel) start(bm int) {
+// start reads the length, which must be from 0 to most, and numbers the rows. One that is
+// not would have loops run through all of 32 bits and beyond, so that it is the nearest that
+// is.
+func (k *kernel) start(bm int, most *ir.Value) {
 	k.first = family.Named("first", k.Mul(k.tile, k.Int(bm)))
-	k.n = family.Named("n", k.Load(k.length, []*ir.Value{k.batch}, ir.ScalarOf(ir.I32)))
+	k.n = k.Load(k.length, []*ir.Value{k.batch}, ir.ScalarOf(ir.I32))
+	k.n = family.Named("n", k.Max(k.Min(k.n, most), k.Int(0)))
 	row := k.Add(k.Iota(0, bm), k.first)
 	g := k.Int(k.p.group())
 	k.token = family.Named("token", k.Div(row, g))
@@ -161,6 +164,10 @@ func (k *kernel) pass() (acc, top, sum *ir.Value) {
 	c := family.Named("c", k.Mul(k.scale, k.f32(math.Log2E)))
 	before := family.Named("before", k.Sub(k.n, tokens)) // keys before the first query's own
 	own := family.Named("own", k.Add(k.token, before))   // of each row, the last key it sees
+	if k.p.Window > 0 { // whatever it is, no key less it leaves 32 bits
+		k.window = k.Max(k.window, k.Int(0))
+		own = k.Max(own, k.Int(-1))
+	}
 	lo, hi := k.keys(before, tokens)
 	init := []*ir.Value{
 		k.Zero(ir.TileOf(ir.F32, k.BM, d)),
@@ -193,7 +200,7 @@ func (k *kernel) keys(before, tokens *ir.Value) (lo, hi *ir.Value) {
 	lastToken := k.Min(k.Sub(tokens, k.Int(1)), k.Div(k.Add(k.first, k.Int(k.BM-1)), g))
 	hi = k.Add(k.Add(before, lastToken), k.Int(1))
 	if k.p.Window > 0 { // from the first key of the first row, which may be negative
-		from := k.Sub(k.Add(k.Add(before, k.Div(k.first, g)), k.Int(1)), k.window)
+		from := k.Sub(k.Max(k.Add(k.Add(before, k.Div(k.first, g)), k.Int(1)), k.Int(0)), k.window)
 		lo = k.Mul(k.Div(k.Max(from, k.Int(0)), k.Int(k.BN)), k.Int(k.BN))
 	}
 	if k.piece != nil {
@@ -243,7 +250,7 @@ func (p *Problem) join(cfg config) (*ir.Kernel, error) {
 	k.outputs()
 	k.space(joinRows)
 	k.SetHints(ir.Hints{Warps: 2})
-	k.start(joinRows)
+	k.start(joinRows, k.Mul(k.Dim(k.top, 0), k.Int(cfg.chunk)))
 	c := k.Mul(k.scale, k.f32(math.Log2E))
 	d := p.HeadDim
 	rows := ir.TileOf(ir.F32, joinRows)

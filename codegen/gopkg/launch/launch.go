@@ -429,4 +429,18 @@ func dropout(p float64) (threshold uint32, scale float32, err error) {
 	return threshold, float32(65536 / (65536 - float64(threshold))), nil
 }
 
+// counts holds numbers of kernels' memory to how many there must be, and how large each may
+// be.
+func counts(name string, numbers []int32, want, most int64) error {
+	if int64(len(numbers)) != want {
+		return fmt.Errorf("%s of %d numbers: want %d", name, len(numbers), want)
+	}
+	for i, n := range numbers {
+		if n < 0 || int64(n) > most {
+			return fmt.Errorf("%s %d of number %d: want 0 to %d", name, n, i, most)
+		}
+	}
+	return nil
+}
+
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }

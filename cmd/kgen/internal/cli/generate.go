@@ -1,25 +1,14 @@
 package cli
 
 import (
-	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
-	"math"
-	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen"
-	"github.com/kgen-dev/kgen/codegen/atomicfile"
 	"github.com/kgen-dev/kgen/codegen/gopkg"
 	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/kernels/family"
@@ -168,38 +157,6 @@ func (g *generator) collect(args, gpuNames []string, name string) (*gopkg.Packag
 	return p, nil
 }
 
-// openStore opens the store of tuning results if there is one.
-func (g *generator) openStore() error {
-	path := g.store
-	if path == "" {
-		var err error
-		if path, err = store.DefaultPath(); err != nil {
-			return nil // nowhere to have tuned
-		}
-		if _, err := os.Stat(path); err != nil {
-			return nil
-		}
-	} else if _, err := os.Stat(path); err != nil {
-		return usagef("--store %s: %s: want a file that kgen tune wrote", path, reason(err))
-	}
-	var err error
-	g.open, err = store.OpenWhole(path)
-	switch {
-	case errors.Is(err, store.ErrForeign), errors.Is(err, store.ErrNewer):
-		return usage(err)
-	case err != nil:
-		return err
-	}
-	g.runs, err = g.open.Runs()
-	return err
-}
-
-// generated is a family of a package, with the flags given.
-type generated struct {
-	family *family.Family
-	given  map[string]string
-}
-
 // note keeps what tell says of a family on a GPU, of the problem of the flags alone.
 func (g *generator) note(f *family.Family, gpu *target.GPU, c space.Config, from string) {
 	start := f.Name + " on " + gpu.ID + ": "
@@ -222,6 +179,12 @@ func (g *generator) tell() {
 	for _, line := range g.said {
 		fmt.Fprintln(g.err, line)
 	}
+}
+
+// generated is a family of a package, with the flags given.
+type generated struct {
+	family *family.Family
+	given  map[string]string
 }
 
 // familyArguments reads what a package is to hold: the families named, and those that go
@@ -287,319 +250,4 @@ func familyArgument(arg string) (*family.Family, map[string]string, error) {
 		given[flag] = value
 	}
 	return f, given, nil
-}
-
-// family compiles a family for the GPUs.
-func (g *generator) family(f *family.Family, given map[string]string, gpus []*target.GPU) (*gopkg.Family, error) {
-	out := &gopkg.Family{Prefix: f.Prefix, Doc: f.Doc}
-	for _, s := range f.Sizes {
-		size := gopkg.Size(s)
-		size.Max = cmp.Or(size.Max, family.MaxSize)
-		out.Sizes = append(out.Sizes, size)
-	}
-	others := append([]map[string]string{nil}, f.Others...)
-	for i, other := range others {
-		flags := maps.Clone(given)
-		if flags == nil {
-			flags = map[string]string{}
-		}
-		maps.Copy(flags, other)
-		for _, gpu := range gpus {
-			problem, err := f.Problem(flags, gpu)
-			if err != nil {
-				return nil, usage(fmt.Errorf("%s: %w", f.Name, err))
-			}
-			fixed := fixedOptions(f, problem)
-			if out.Scalars == nil {
-				out.Fixed, out.Scalars = fixed, scalars(problem)
-			}
-			if fixed != out.Fixed {
-				return nil, usagef("%s: %s for %s and %s for %s: want the same, set them as %s:dtype=f16", f.Name, out.Fixed, gpus[0].ID, fixed, gpu.ID, f.Name)
-			}
-			variants, err := g.variants(f, problem, gpu, i == 0)
-			if err != nil {
-				return nil, err
-			}
-			for j := range variants {
-				v := &variants[j]
-				v.Name = variantName(f, gpu, i, v)
-				if v.Dispatch != nil || !slices.ContainsFunc(out.Variants, func(w gopkg.Variant) bool { return w.GPU == v.GPU && w.PTX == v.PTX }) {
-					out.Variants = append(out.Variants, *v)
-				}
-			}
-		}
-	}
-	return out, nil
-}
-
-func variantName(f *family.Family, gpu *target.GPU, n int, v *gopkg.Variant) string {
-	name := strings.ToLower(f.Prefix) + "_" + strings.ReplaceAll(gpu.ID, "-", "_")
-	switch arch := v.Compiled.Module.Arch; {
-	case strings.HasSuffix(arch, "a"):
-		name += "_" + strings.ReplaceAll(arch, "_", "")
-	case v.Compiled.TensorMaps():
-		name += "_maps"
-	}
-	if v.Dispatch != nil {
-		name += "_leaf" + strconv.Itoa(v.Leaf)
-	}
-	if n > 0 {
-		name += "_" + strconv.Itoa(n+1)
-	}
-	return name
-}
-
-// fixedOptions are the settings that are no size: those that no other problem of the
-// package changes and that are not numbers of things, and quotients of those.
-func fixedOptions(f *family.Family, p family.Problem) string {
-	var fixed []string
-	for _, s := range p.Settings() {
-		flag := slices.IndexFunc(f.Flags, func(x family.Flag) bool { return x.Name == s.Name })
-		if flag >= 0 && !f.Flags[flag].IsSize() {
-			fixed = append(fixed, s.Name+"="+s.Value)
-		}
-	}
-	for _, r := range f.Ratios {
-		x, y := p.Settings().Int(r[0]), p.Settings().Int(r[1])
-		fixed = append(fixed, fmt.Sprintf("%s/%s=%d", r[0], r[1], x/y))
-	}
-	return strings.Join(fixed, " ")
-}
-
-// scalars describes the arguments that are numbers. Fixed options alone decide them.
-func scalars(p family.Problem) map[string]gopkg.Scalar {
-	out := map[string]gopkg.Scalar{}
-	for _, a := range p.Args() {
-		if a.IsScalar() {
-			out[a.Name] = gopkg.Scalar{Doc: a.Doc, Int: a.Int, Float: a.Float, Unread: a.Unread, Dropout: a.Dropout}
-		}
-	}
-	return out
-}
-
-// variants compiles a problem's best known configuration: as only the GPU's own
-// architecture runs it, where that makes a difference, and as later ones do too. What was
-// tuned as the one need not be good as the other, which is then the default. Where there
-// is a rule for the problem as it was asked for, there are several.
-func (g *generator) variants(f *family.Family, p family.Problem, gpu *target.GPU, asked bool) ([]gopkg.Variant, error) {
-	if asked {
-		if r, err := g.ruleFor(f, p, gpu); err != nil || r != nil {
-			if err != nil {
-				return nil, err
-			}
-			return g.byRule(r, f, p, gpu)
-		}
-	}
-	c, from, err := g.config(f, p, gpu)
-	if err != nil {
-		return nil, err
-	}
-	own, err := compileFor(p, c, gpu, false)
-	if err != nil {
-		return nil, compileError(fmt.Errorf("%s on %s: %w", f.Name, gpu.ID, err))
-	}
-	g.note(f, gpu, c, from)
-	var out []gopkg.Variant
-	if special(own) {
-		v, err := newVariant(own, gpu, c, from)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, *v)
-		if c, err = p.Default(gpu); err != nil {
-			return nil, usage(err)
-		}
-		from = "default"
-	}
-	v, err := portableVariant(f, p, gpu, c, from)
-	if err != nil {
-		return nil, err
-	}
-	return append(out, *v), nil
-}
-
-// special tells whether portable code must stand beside a kernel: it is for one
-// architecture, or takes tensor maps.
-func special(c *codegen.Compiled) bool {
-	return strings.HasSuffix(c.Module.Arch, "a") || c.TensorMaps()
-}
-
-func newVariant(c *codegen.Compiled, gpu *target.GPU, config space.Config, from string) (*gopkg.Variant, error) {
-	text, err := c.PTX()
-	if err != nil {
-		return nil, err
-	}
-	driver, err := leastDriver(text)
-	if err != nil {
-		return nil, err
-	}
-	return &gopkg.Variant{Compiled: c, PTX: text, GPU: gpu.Name, Driver: driver, Config: config.String(), Provenance: from}, nil
-}
-
-// config is the best verified configuration that the store has for a problem and the
-// provenance of its time, or else the default.
-func (g *generator) config(f *family.Family, p family.Problem, gpu *target.GPU) (space.Config, string, error) {
-	c, err := p.Default(gpu)
-	if err != nil {
-		return c, "", usage(err)
-	}
-	best, err := g.tuned(f, p, gpu)
-	if best == nil || err != nil {
-		return c, "default", err
-	}
-	bound, err := p.Space(gpu)
-	if err != nil {
-		return c, "", err
-	}
-	tuned, err := bound.Space().Override(c, strings.Fields(best.Config))
-	if err != nil || bound.Check(tuned) != nil { // of another version's space
-		return c, "default", nil
-	}
-	return tuned, best.Provenance.String(), nil
-}
-
-// compileFor compiles a configuration, portable for code that later GPUs run too.
-func compileFor(p family.Problem, config space.Config, gpu *target.GPU, portable bool) (*codegen.Compiled, error) {
-	program, err := p.Program(config)
-	if err != nil {
-		return nil, err
-	}
-	return codegen.Compile(program, gpu, codegen.Options{Portable: portable})
-}
-
-// tuned is the fastest verified evaluation of a problem, nil if there is none. A measured
-// one comes before any predicted one, and of these the newest run's: what several models
-// predict does not compare.
-func (g *generator) tuned(f *family.Family, p family.Problem, gpu *target.GPU) (*store.Evaluation, error) {
-	problem, err := p.Settings().MarshalJSON()
-	if err != nil {
-		return nil, err
-	}
-	var best *store.Evaluation
-	for i := range g.runs {
-		r := &g.runs[i]
-		if r.Family != f.Name || r.GPU != gpu.ID || !sameJSON(r.Problem, problem) {
-			continue
-		}
-		all, err := g.open.Best(r, math.MaxInt)
-		if err != nil {
-			return nil, err
-		}
-		at := slices.IndexFunc(all, func(e store.Evaluation) bool { return e.Verified })
-		if at >= 0 && (best == nil || measuredFaster(&all[at], best)) {
-			best = &all[at]
-		}
-	}
-	return best, nil
-}
-
-// sameJSON compares objects whatever the order of their keys.
-func sameJSON(x, y []byte) bool {
-	var a, b any
-	return json.Unmarshal(x, &a) == nil && json.Unmarshal(y, &b) == nil && reflect.DeepEqual(a, b)
-}
-
-// measuredFaster tells whether an evaluation was measured and than was not, or was slower.
-func measuredFaster(e, than *store.Evaluation) bool {
-	return e.Provenance == bench.Measured && (than.Provenance != bench.Measured || e.TimeUS < than.TimeUS)
-}
-
-// leastDriver is the CUDA version of the first driver that reads PTX of the text's
-// version, as cuDriverGetVersion writes it.
-func leastDriver(text string) (int, error) {
-	_, rest, _ := strings.Cut(text, ".version ")
-	version, _, _ := strings.Cut(rest, "\n")
-	v, err := target.ParsePTXVersion(strings.TrimSpace(version))
-	if err != nil {
-		return 0, err
-	}
-	for _, r := range target.PTXReleases() {
-		if !r.PTX.Less(v) {
-			major, minor, _ := strings.Cut(r.CUDA, ".")
-			m, err := strconv.Atoi(major)
-			if err != nil {
-				return 0, err
-			}
-			n, err := strconv.Atoi(minor)
-			return 1000*m + 10*n, err
-		}
-	}
-	return 0, fmt.Errorf("PTX version %s: no driver known", v)
-}
-
-// packageFolder holds a package's folder to be new, empty or of an earlier run.
-func packageFolder(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return usagef("-o %s: %w", dir, reason(err))
-	}
-	if len(entries) == 0 {
-		return nil
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "doc.go"))
-	if err != nil || !gopkg.Ours(text) {
-		return usagef("-o %s: holds files that kgen did not write: want a new or empty folder", dir)
-	}
-	return nil
-}
-
-// writePackage writes the files, all or none, and removes what an earlier run wrote
-// and this one did not.
-func writePackage(dir string, files map[string][]byte) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return outputError("-o", dir, err)
-	}
-	old, err := earlier(dir)
-	if err != nil {
-		return outputError("-o", dir, err)
-	}
-	var out []atomicfile.File
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		out = append(out, atomicfile.Bytes(filepath.Join(dir, name), files[name]))
-	}
-	if err := atomicfile.Write(out...); err != nil {
-		return outputError("-o", dir, err)
-	}
-	for _, name := range old {
-		if _, kept := files[name]; !kept {
-			if err := os.Remove(filepath.Join(dir, name)); err != nil {
-				return outputError("-o", dir, err)
-			}
-		}
-	}
-	return nil
-}
-
-// earlier lists what an earlier run wrote: Go files that say so, and the images that
-// they embed.
-func earlier(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, e := range entries {
-		if filepath.Ext(e.Name()) != ".go" {
-			continue
-		}
-		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			return nil, err
-		}
-		if !gopkg.Ours(text) {
-			continue
-		}
-		names = append(names, e.Name())
-		for line := range strings.Lines(string(text)) {
-			if image, ok := strings.CutPrefix(strings.TrimSpace(line), "//go:embed "); ok {
-				if _, err := os.Stat(filepath.Join(dir, image)); err == nil {
-					names = append(names, image)
-				}
-			}
-		}
-	}
-	return names, nil
 }

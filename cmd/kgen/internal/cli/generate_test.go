@@ -40,6 +40,7 @@ type request struct {
 	Shape     map[string]int
 	Args      map[string]any
 	Workspace []uint64
+	Len       []int32
 }
 
 type launch struct {
@@ -69,10 +70,16 @@ func main() {
 		p, err = kernels.PlanLayerNorm(r.Device, shape[kernels.LayerNormShape](r))
 		a = args[kernels.LayerNormArgs](r)
 	case "paged":
-		p, err = kernels.PlanPaged(r.Device, shape[kernels.PagedShape](r))
+		s := shape[kernels.PagedShape](r)
+		if p, err = kernels.PlanPaged(r.Device, s); err == nil && r.Len != nil {
+			err = s.CheckLen(r.Len)
+		}
 		a = args[kernels.PagedArgs](r)
 	case "paged-append":
-		p, err = kernels.PlanPagedAppend(r.Device, shape[kernels.PagedAppendShape](r))
+		s := shape[kernels.PagedAppendShape](r)
+		if p, err = kernels.PlanPagedAppend(r.Device, s); err == nil && r.Len != nil {
+			err = s.CheckLen(r.Len)
+		}
 		a = args[kernels.PagedAppendArgs](r)
 	}
 	check(err)
@@ -299,34 +306,53 @@ func requireRefusals(t *testing.T, program string) {
 	t.Helper()
 	const large = 1<<31 - 1<<16 // the largest of any size
 	type sizes = map[string]int
+	pages := func(name string, n int) sizes {
+		s := sizes{"Batch": 2, "Query": 1, "KVHeads": 1, "Entries": 3, "Pages": 8}
+		s[name] = n
+		return s
+	}
 	for _, tt := range []struct {
 		family  string
 		shape   sizes
 		dropout float64
 		want    string
+		len     []int32 // if not nil, of the sequences
 	}{
-		{"layernorm", sizes{"Rows": 0, "Cols": 8}, 0, "Rows 0: want 1 to 2147418112"},
-		{"layernorm", sizes{"Rows": large + 1, "Cols": 8}, 0, "Rows 2147418113: want 1 to 2147418112"},
-		{"layernorm", sizes{"Rows": 8, "Cols": 1<<20 + 1}, 0, "Cols 1048577: want 1 to 1048576"},
-		{"layernorm", sizes{"Rows": math.MaxInt, "Cols": math.MaxInt}, 0, "Rows 9223372036854775807: want"},
-		{"layernorm", sizes{"Rows": math.MinInt, "Cols": 8}, 0, "Rows -9223372036854775808: want"},
-		{"layernorm", sizes{"Rows": 8, "Cols": 8}, 1, "Dropout 1: want a probability"},
-		{"layernorm", sizes{"Rows": 8, "Cols": 8}, -0.5, "Dropout -0.5: want a probability"},
-		{"gemm", sizes{"M": 1 << 25, "N": 1 << 25, "K": 8}, 0, "tiles: want at most 2147483647"},
-		{"gemm", sizes{"M": 8, "N": 8, "K": large}, 0, "stride 0 of a of 2147418112: want 0 to 1073741823"},
-		{"flashattn", sizes{"Batch": large, "Seq": large, "SeqKV": large, "KVHeads": large, "Heads": large}, 0, "more bytes than 64 bits count"},
-		{"flashattn", sizes{"Batch": 1 << 16, "Seq": 128, "SeqKV": 128, "KVHeads": 1, "Heads": 1 << 16}, 0, "tiles: want at most 2147483647"},
-		{"paged", sizes{"Batch": large, "Query": large, "KVHeads": large, "Entries": large, "Pages": large}, 0, "more bytes than 64 bits count"},
-		{"paged", sizes{"Batch": 1, "Query": 1 << 29, "KVHeads": 1, "Entries": 1, "Pages": 1}, 0, "sizes too large for indices of 32 bits"},
-		{"paged", sizes{"Batch": 1, "Query": 1, "KVHeads": 1, "Entries": 0, "Pages": 1}, 0, "Entries 0: want 1 to"},
-		{"paged-append", sizes{"Batch": 1, "Query": 1 << 20, "KVHeads": 1 << 12, "Entries": 1, "Pages": 1}, 0, "sizes too large for indices of 32 bits"},
+		{"layernorm", sizes{"Rows": 0, "Cols": 8}, 0, "Rows 0: want 1 to 2147418112", nil},
+		{"layernorm", sizes{"Rows": large + 1, "Cols": 8}, 0, "Rows 2147418113: want 1 to 2147418112", nil},
+		{"layernorm", sizes{"Rows": 8, "Cols": 0}, 0, "Cols 0: want 1 to 1048576", nil},
+		{"layernorm", sizes{"Rows": 8, "Cols": -8}, 0, "Cols -8: want 1 to 1048576", nil},
+		{"layernorm", sizes{"Rows": 8, "Cols": 1<<20 + 1}, 0, "Cols 1048577: want 1 to 1048576", nil},
+		{"layernorm", sizes{"Rows": math.MaxInt, "Cols": math.MaxInt}, 0, "Rows 9223372036854775807: want", nil},
+		{"layernorm", sizes{"Rows": math.MinInt, "Cols": 8}, 0, "Rows -9223372036854775808: want", nil},
+		{"layernorm", sizes{"Rows": 8, "Cols": 8}, 1, "Dropout 1: want a probability", nil},
+		{"layernorm", sizes{"Rows": 8, "Cols": 8}, -0.5, "Dropout -0.5: want a probability", nil},
+		{"gemm", sizes{"M": 1 << 25, "N": 1 << 25, "K": 8}, 0, "tiles: want at most 2147483647", nil},
+		{"gemm", sizes{"M": 8, "N": 8, "K": large}, 0, "stride 0 of a of 2147418112: want 0 to 1073741823", nil},
+		{"flashattn", sizes{"Batch": large, "Seq": large, "SeqKV": large, "KVHeads": large, "Heads": large}, 0, "more bytes than 64 bits count", nil},
+		{"flashattn", sizes{"Batch": 1 << 16, "Seq": 128, "SeqKV": 128, "KVHeads": 1, "Heads": 1 << 16}, 0, "tiles: want at most 2147483647", nil},
+		{"paged", sizes{"Batch": large, "Query": large, "KVHeads": large, "Entries": large, "Pages": large}, 0, "more bytes than 64 bits count", nil},
+		{"paged", sizes{"Batch": 1, "Query": 1 << 29, "KVHeads": 1, "Entries": 1, "Pages": 1}, 0, "sizes too large for indices of 32 bits", nil},
+		{"paged", pages("Batch", 0), 0, "Batch 0: want 1 to", nil},
+		{"paged", pages("Query", -1), 0, "Query -1: want 1 to", nil},
+		{"paged", pages("KVHeads", 0), 0, "KVHeads 0: want 1 to", nil},
+		{"paged", pages("Entries", 0), 0, "Entries 0: want 1 to", nil},
+		{"paged", pages("Pages", 0), 0, "Pages 0: want 1 to", nil},
+		{"paged", pages("Entries", 1<<27), 0, "sizes too large for indices of 32 bits: 16 * E + ", nil},
+		{"paged", pages("Batch", 2), 0, "Len of 3 numbers: want 2", []int32{1, 2, 3}},
+		{"paged", pages("Batch", 2), 0, "Len -1 of number 1: want 0 to 48", []int32{0, -1}},
+		{"paged", pages("Batch", 2), 0, "Len 49 of number 0: want 0 to 48", []int32{49, 48}},
+		{"paged", pages("Batch", 2), 0, "address 0: want one on the device", []int32{0, 48}},
+		{"paged-append", pages("Entries", 0), 0, "Entries 0: want 1 to", nil},
+		{"paged-append", pages("Batch", 2), 0, "Len 49 of number 0: want 0 to 48", []int32{49, 48}},
+		{"paged-append", sizes{"Batch": 1, "Query": 1 << 20, "KVHeads": 1 << 12, "Entries": 1, "Pages": 1}, 0, "sizes too large for indices of 32 bits", nil},
 	} {
 		args := map[string]any{"Dropout": tt.dropout}
 		for _, name := range []string{"X", "Residual", "Weight", "Bias", "Y", "Sum", "Mean", "Rstd"} {
 			args[name] = 1 << 20
 		}
 		_, refused := askConsumer(t, program, map[string]any{
-			"Family": tt.family, "Shape": tt.shape, "Args": args, "Device": map[string]any{"Major": 8},
+			"Family": tt.family, "Shape": tt.shape, "Args": args, "Device": map[string]any{"Major": 8}, "Len": tt.len,
 		})
 		require.Contains(t, refused, tt.want, "%s %v", tt.family, tt.shape)
 	}

@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kgen-dev/kgen/codegen/atomicfile"
+	"github.com/kgen-dev/kgen/codegen/gopkg"
+)
+
+// packageFolder holds a package's folder to be new, empty or of an earlier run.
+func packageFolder(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return usagef("-o %s: %w", dir, reason(err))
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "doc.go"))
+	if err != nil || !gopkg.Ours(text) {
+		return usagef("-o %s: holds files that kgen did not write: want a new or empty folder", dir)
+	}
+	return nil
+}
+
+// writePackage writes the files, all or none, and removes what an earlier run wrote
+// and this one did not.
+func writePackage(dir string, files map[string][]byte) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return outputError("-o", dir, err)
+	}
+	old, err := earlier(dir)
+	if err != nil {
+		return outputError("-o", dir, err)
+	}
+	var out []atomicfile.File
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil && !slices.Contains(old, name) {
+			return usagef("-o %s: %s is not of an earlier run: want a new or empty folder", dir, name)
+		}
+		out = append(out, atomicfile.Bytes(filepath.Join(dir, name), files[name]))
+	}
+	if err := atomicfile.Write(out...); err != nil {
+		return outputError("-o", dir, err)
+	}
+	for _, name := range old {
+		if _, kept := files[name]; !kept {
+			if err := os.Remove(filepath.Join(dir, name)); err != nil {
+				return outputError("-o", dir, err)
+			}
+		}
+	}
+	return nil
+}
+
+// earlier lists what an earlier run wrote: Go files that say so, and the images that
+// they embed.
+func earlier(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) != ".go" {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		if !gopkg.Ours(text) {
+			continue
+		}
+		names = append(names, e.Name())
+		for line := range strings.Lines(string(text)) {
+			if image, ok := strings.CutPrefix(strings.TrimSpace(line), "//go:embed "); ok {
+				if _, err := os.Stat(filepath.Join(dir, image)); err == nil {
+					names = append(names, image)
+				}
+			}
+		}
+	}
+	return names, nil
+}
