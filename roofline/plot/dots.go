@@ -208,12 +208,13 @@ type reach struct {
 const near = 40
 
 // The places for labels: of the best, which may lie on lines and comes first; of a few
-// dots, where a near place on a line is better than a far one; and of a crowd, whose dots
+// dots, where a near place on a line is better than a far one, and a shorter text than one
+// on lines; and of a crowd, whose dots
 // go without where there is no room.
 var (
 	bestReach = []reach{{6, 200, lines | solid, 0.8}, {6, 200, lines | solid, 0.5}, {6, 200, solid, 0.8}, {6, 200, solid, 0.5}}
-	fewReach  = []reach{{6, near, lines | solid, 0.5}, {6, near, solid, 0.5}, {near, 200, lines | solid, 0.5}, {near, 200, solid, 0.5},
-		{6, 200, lines | solid, 0.25}, {6, 200, solid, 0.25}}
+	fewReach  = []reach{{6, near, lines | solid, 0.5}, {6, near, lines | solid, 0.3}, {6, near, solid, 0.5}, {near, 200, lines | solid, 0.5},
+		{near, 200, lines | solid, 0.25}, {near, 200, solid, 0.5}, {6, 200, solid, 0.25}}
 	crowdReach = []reach{{6, 120, lines | solid, 0.5}}
 )
 

@@ -145,11 +145,12 @@ func (d *drawing) grid() {
 	labels.text(Text{At: Point{22, (f[0].Y + f[1].Y) / 2}, Anchor: Middle, Angle: -90, Size: 13, Fill: ink, Text: d.figure.axes().Y})
 }
 
-// envelope is the region under the slowest memory and the highest roof.
+// envelope is the region under the slowest memory and the highest roof: the GPU's, not
+// what a second roof says was reached of it.
 func (d *drawing) envelope() []Point {
 	s := d.figure.Slopes[0]
 	for _, t := range d.figure.Slopes {
-		if t.GBs < s.GBs {
+		if t.Second == s.Second && t.GBs < s.GBs || s.Second && !t.Second {
 			s = t
 		}
 	}
@@ -277,7 +278,7 @@ func (d *drawing) roofLabel(g *Group, r Roof) {
 	}
 }
 
-// walls draws the figure's walls, named along their top, where a roofline has least.
+// walls draws the figure's walls, named as near the top as no roof is in the way.
 func (d *drawing) walls() {
 	g := d.scene.group("walls", true)
 	names := d.scene.group("wall labels", false)
@@ -288,12 +289,20 @@ func (d *drawing) walls() {
 		}
 		x := d.x.at(w.At)
 		g.line(Style{Stroke: faded, Width: 1, Dash: "6 3"}, Point{x, bottom}, Point{x, top})
+		d.wallLabel(names, w, x)
 		d.space.takeLine(Point{x, bottom}, Point{x, top})
+	}
+}
+
+func (d *drawing) wallLabel(g *Group, w Wall, x float64) {
+	top, bottom := d.scene.Frame[0].Y, d.scene.Frame[1].Y
+	for _, clear := range []layer{lines | solid, solid} {
 		for down := 8.0; down < bottom-top; down += 12 {
 			t := Text{At: Point{x - 4, top + down}, Anchor: End, Angle: -90, Size: smallFont, Fill: faded, Text: w.Label}
-			if d.space.place(&t, d.inside, solid) {
-				names.text(t)
-				break
+			if d.space.place(&t, d.inside, clear) {
+				t.Halo = clear&lines == 0
+				g.text(t)
+				return
 			}
 		}
 	}

@@ -203,3 +203,18 @@ func TestManyAlternatives(t *testing.T) {
 	require.Contains(t, string(svg), "274 TFLOP/s: configuration 0</text>")
 	require.NotContains(t, string(svg), "configuration 1</text>")
 }
+
+// TestRidge: the ridge is the GPU's, where what was reached of it is drawn beside it.
+func TestRidge(t *testing.T) {
+	f := &Figure{
+		Title:  "t",
+		Slopes: []Slope{{Label: "reached", GBs: 3096, Second: true}, {Label: "HBM", GBs: 3352}, {Label: "L2", GBs: 9766}},
+		Roofs:  []Roof{{Label: "peak", TFLOPS: 989.4}, {Label: "reached", TFLOPS: 937, Second: true}},
+		Series: []Series{{Name: "a", Dots: []Dot{{Label: "a", TFLOPS: 10, At: []roofline.Intensity{{Level: roofline.HBM, Value: 10}}}}}},
+	}
+	scene, err := f.Scene()
+	require.NoError(t, err)
+	svg, err := scene.Encode("x.svg")
+	require.NoError(t, err)
+	require.Contains(t, string(svg), "ridge 295")
+}
