@@ -1,13 +1,16 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -73,6 +76,9 @@ func checkURL(text string) error {
 		if err != nil || (u.Scheme != "nats" && u.Scheme != "tls") || u.Hostname() == "" {
 			return refused("address %q: want nats://HOST:PORT or tls://HOST:PORT", redacted(one))
 		}
+		if port, err := strconv.Atoi(cmp.Or(u.Port(), "4222")); err != nil || port < 1 || port > 65535 {
+			return refused("address %q: want a port from 1 to 65535", redacted(one))
+		}
 	}
 	return nil
 }
@@ -127,7 +133,10 @@ func explain(addr string, err error) error {
 	var name x509.HostnameError
 	var invalid x509.CertificateInvalidError
 	var alert tls.AlertError
+	var lookup *net.DNSError
 	switch {
+	case errors.As(err, &lookup) && lookup.IsNotFound:
+		return refused("%s: there is no host called %q", addr, clip(lookup.Name, 100))
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired):
 		return refused("%s refuses the token: want the one that it was started with", addr)
 	case errors.Is(err, nats.ErrSecureConnRequired):
@@ -142,20 +151,52 @@ func explain(addr string, err error) error {
 	return fmt.Errorf("%w: %s: %w", ErrUnreachable, addr, err)
 }
 
-// ConnectPatiently is Connect, and waits for a server that is not there yet.
-func ConnectPatiently(ctx context.Context, addr string, a Access, log *slog.Logger) (*Conn, error) {
+// ConnectPatiently is Connect, and waits for a server that is not there yet: for so long,
+// or where that is 0 until ctx ends.
+func ConnectPatiently(ctx context.Context, addr string, a Access, long time.Duration, log *slog.Logger) (*Conn, error) {
+	if long > 0 {
+		late := fmt.Errorf("%w within %v: %s", ErrUnreachable, long, redacted(addr))
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, long, late)
+		defer cancel()
+	}
 	for said := false; ; said = true {
-		c, err := Connect(addr, a)
-		if !errors.Is(err, ErrUnreachable) {
+		c, err := connectWhile(ctx, addr, a)
+		if ctx.Err() != nil || !errors.Is(err, ErrUnreachable) {
 			return c, err
 		}
 		if !said {
-			log.Info("waiting for the server", "address", redacted(addr))
+			log.Info("waiting for the server", "address", redacted(addr), "error", err)
 		}
 		select {
 		case <-time.After(retryWait):
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
+	}
+}
+
+// connectWhile is Connect, which itself nothing interrupts, until ctx ends.
+func connectWhile(ctx context.Context, addr string, a Access) (*Conn, error) {
+	type answer struct {
+		conn *Conn
+		err  error
+	}
+	answered := make(chan answer)
+	go func() {
+		c, err := Connect(addr, a)
+		select {
+		case answered <- answer{c, err}:
+		case <-ctx.Done():
+			if c != nil {
+				c.Close()
+			}
+		}
+	}()
+	select {
+	case r := <-answered:
+		return r.conn, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
 }

@@ -239,7 +239,7 @@ func TestServerComesAgain(t *testing.T) {
 	var mu sync.Mutex
 	tried := map[int]int{}
 	seen := make(chan struct{})
-	c, err := queue.ConnectPatiently(t.Context(), "nats://"+addr, queue.Access{Token: token}, quiet())
+	c, err := queue.ConnectPatiently(t.Context(), "nats://"+addr, queue.Access{Token: token}, 0, quiet())
 	require.NoError(t, err)
 	c.Close()
 	stop, _ := work(t, "nats://"+addr, "w", identity, 1, &trier{delay: 5 * time.Millisecond, tried: func(_ string, point []int) {

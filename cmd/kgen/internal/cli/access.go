@@ -22,11 +22,11 @@ type accessFlags struct {
 }
 
 func (f *accessFlags) declare(c *cobra.Command) {
-	c.Flags().StringVar(&f.tokenFile, "token-file", "", "`FILE` with the token that the tuner and its workers share (default $"+tokenEnv+")")
-	c.Flags().StringVar(&f.token, "token", "", "the `TOKEN` itself, which the list of processes shows then")
-	c.Flags().StringVar(&f.cert, "tls-cert", "", "`FILE` of a certificate to show, PEM")
-	c.Flags().StringVar(&f.key, "tls-key", "", "`FILE` of its key, PEM")
-	c.Flags().StringVar(&f.ca, "tls-ca", "", "`FILE` of the certificate that the other end's must be signed by, PEM")
+	filledFlag(c, &f.tokenFile, "token-file", "", "`FILE` with the token that the tuner and its workers share (default $"+tokenEnv+")")
+	filledFlag(c, &f.token, "token", "", "the `TOKEN` itself, which the list of processes shows then")
+	filledFlag(c, &f.cert, "tls-cert", "", "`FILE` of a certificate to show, PEM")
+	filledFlag(c, &f.key, "tls-key", "", "`FILE` of its key, PEM")
+	filledFlag(c, &f.ca, "tls-ca", "", "`FILE` of the certificate that the other end's must be signed by, PEM")
 }
 
 // mostToken bounds the file of a token.

@@ -34,7 +34,7 @@ that other tuners read, take runs from files, compare runs and remove them.`,
 	}
 	for _, sub := range []*cobra.Command{a.dbList(f), a.dbExport(f), a.dbImport(f), a.dbCompare(f), a.dbPrune(f)} {
 		sub.Flags().SortFlags = false
-		sub.Flags().StringVar(&f.store, "store", "", "`FILE` of the store (default in the state folder)")
+		filledFlag(sub, &f.store, "store", "", "`FILE` of the store (default in the state folder)")
 		c.AddCommand(sub)
 	}
 	return c
@@ -195,7 +195,7 @@ Whether times were measured or predicted stands in the file.`,
 	}
 	choiceFlag(c, &form, "format", "the form of the file")
 	c.Flags().Int64SliceVar(&f.runs, "run", nil, "`ID` of a run, as kgen db list shows it; may be given again (default all)")
-	c.Flags().StringVarP(&file, "output", "o", "", "`FILE` to write (default standard output)")
+	filledFlag(c, &file, "output", "o", "`FILE` to write (default standard output)")
 	return c
 }
 

@@ -346,6 +346,28 @@ func choiceFlag(c *cobra.Command, f *choice, name, doc string) {
 	mustComplete(c, name, cobra.FixedCompletions(f.words, cobra.ShellCompDirectiveNoFileComp))
 }
 
+// filled is a flag's text. An empty one is refused: it is a variable that was not set, and
+// would be taken for a flag that was not given.
+type filled string
+
+func (f *filled) String() string { return string(*f) }
+
+func (f *filled) Set(text string) error {
+	if text == "" {
+		return errors.New("a value")
+	}
+	*f = filled(text)
+	return nil
+}
+
+// Type is the word that help shows for the value, where its text names none.
+func (f *filled) Type() string { return "string" }
+
+// filledFlag declares a flag that takes a text, with a short name or without.
+func filledFlag(c *cobra.Command, to *string, name, short, doc string) {
+	c.Flags().VarP((*filled)(to), name, short, doc)
+}
+
 // amount is a flag with a quantity from least to most of a unit; 0 is that of a flag
 // that was not given.
 type amount struct {

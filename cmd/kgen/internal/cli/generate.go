@@ -95,9 +95,9 @@ is replaced. The same command with the same store gives the same bytes.`,
 	}
 	c.Flags().SortFlags = false
 	c.Flags().StringSliceVar(&gpus, "gpu", nil, "`NAMES` of the GPUs, as h100,a100")
-	c.Flags().StringVarP(&dir, "output", "o", "", "`FOLDER` of the package")
-	c.Flags().StringVar(&name, "package", "", "`NAME` of the package (default the folder's)")
-	c.Flags().StringVar(&file, "store", "", "`FILE` of tuning results (default the one that tune writes)")
+	filledFlag(c, &dir, "output", "o", "`FOLDER` of the package")
+	filledFlag(c, &name, "package", "", "`NAME` of the package (default the folder's)")
+	filledFlag(c, &file, "store", "", "`FILE` of tuning results (default the one that tune writes)")
 	c.Flags().StringArrayVar(&rules, "rule", nil, "`FILE` of a rule that kgen tune --shapes wrote, by which plans choose configurations; may be given again")
 	mustComplete(c, "gpu", completeGPUFlag)
 	return c

@@ -62,8 +62,8 @@ func (a *app) tableMake() *cobra.Command {
 		},
 	}
 	c.Flags().SortFlags = false
-	c.Flags().StringVar(&f.store, "store", "", "`FILE` of the store (default in the state folder)")
-	c.Flags().StringVarP(&file, "output", "o", "", "`FILE` to write (default standard output)")
+	filledFlag(c, &f.store, "store", "", "`FILE` of the store (default in the state folder)")
+	filledFlag(c, &file, "output", "o", "`FILE` to write (default standard output)")
 	return c
 }
 
@@ -128,7 +128,7 @@ func (a *app) tableLookup() *cobra.Command {
 		long:    "Look a problem up in a table: the configurations to try first, how the entry was chosen,\nat which distance, and how old it is.",
 		example: "  kgen table lookup gemm --gpu h100 --table table.json --m 4096",
 		flags: func(c *cobra.Command) {
-			c.Flags().StringVar(&file, "table", "", "`FILE` of the table")
+			filledFlag(c, &file, "table", "", "`FILE` of the table")
 			a.jsonFlag(c)
 		},
 		run: func(_ context.Context, j *job) error {

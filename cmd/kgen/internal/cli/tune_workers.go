@@ -28,8 +28,8 @@ type fleetFlags struct {
 }
 
 func (f *fleetFlags) declare(c *cobra.Command) {
-	c.Flags().StringVar(&f.serve, "serve", "", "have the work done by kgen worker, which finds it at `ADDR` of this machine, such as :4222")
-	c.Flags().StringVar(&f.workers, "workers", "", "the same over a NATS server with JetStream that is there, at `URL`")
+	filledFlag(c, &f.serve, "serve", "", "have the work done by kgen worker, which finds it at `ADDR` of this machine, such as :4222")
+	filledFlag(c, &f.workers, "workers", "", "the same over a NATS server with JetStream that is there, at `URL`")
 	f.access.declare(c)
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -34,7 +35,8 @@ func (a *app) workerCommand() *cobra.Command {
 		Short: "Try configurations for kgen tune on another machine",
 		Long: `Try configurations for kgen tune --serve, or --workers, on this or another machine: take
 compilations and runs from the queue on the server at URL, one tuning after the other,
-until Ctrl-C, which gives back what is under way.
+until Ctrl-C, which gives back what is under way: the exit code is then 0. A server that
+is not there yet is waited for; with --idle for so long alone, and then the exit code is 1.
 
 As many jobs are done at a time as there are cores; with --device cuda the runs that
 this machine's GPU times, one at a time, beside them. A worker of another version, or
@@ -59,6 +61,9 @@ func (a *app) work(ctx context.Context, f *workerFlags, url string) error {
 	if f.jobs < 1 || f.jobs > mostJobs {
 		return usagef("--jobs %d: want 1 to %d", f.jobs, mostJobs)
 	}
+	if f.idle < 0 {
+		return usagef("--idle %v: want a time such as 10m, or 0 for never", f.idle)
+	}
 	gpu, err := lookupGPU(f.gpu)
 	if err != nil {
 		return err
@@ -82,7 +87,11 @@ func (a *app) work(ctx context.Context, f *workerFlags, url string) error {
 		}
 	}
 	w.Open = func(dir string, work queue.Work) (queue.Triers, error) { return a.triers(f, gpu, dir, &work) }
-	conn, err := queue.ConnectPatiently(ctx, url, access, a.log)
+	conn, err := queue.ConnectPatiently(ctx, url, access, f.idle, a.log)
+	if errors.Is(err, context.Canceled) { // which is how a worker is ended, whatever it does
+		a.log.Info("the worker ends", "compiled", 0, "run", 0)
+		return nil
+	}
 	if err != nil {
 		return queueError(err)
 	}
