@@ -79,10 +79,34 @@ func (b *caseBuilder) parts(f *argFile) (CaseArg, error) {
 		if size := arg.size(); p.at < 0 || p.at > int64(len(a.Bytes))-size {
 			return CaseArg{}, fmt.Errorf("with[%d]: %s of %d bytes at %d: want it within the %d bytes", i, arg.Kind, size, p.at, len(a.Bytes))
 		}
+		if err := a.placed(p.at, &arg); err != nil {
+			return CaseArg{}, fmt.Errorf("with[%d]: %w", i, err)
+		}
 		a.Parts = append(a.Parts, CasePart{p.at, arg})
 	}
 	return a, nil
 }
+
+// placed refuses a part that no struct of C has there: across another, or not aligned.
+func (a *CaseArg) placed(at int64, arg *CaseArg) error {
+	size, align := arg.size(), int64(addressSize)
+	if arg.Map != nil {
+		align = tensorMapAlign
+	}
+	if at%align != 0 {
+		return fmt.Errorf("%s at %d: want a multiple of %d", arg.Kind, at, align)
+	}
+	for i := range a.Parts {
+		p := &a.Parts[i]
+		if other := p.Arg.size(); at < p.At+other && p.At < at+size {
+			return fmt.Errorf("%s of %d bytes at %d: with[%d] has the %d bytes at %d: want parts beside each other", arg.Kind, size, at, i, other, p.At)
+		}
+	}
+	return nil
+}
+
+// tensorMapAlign is the alignment of a CUtensorMap, in bytes (cuda.h).
+const tensorMapAlign = 64
 
 // size is how many bytes an argument passes.
 func (a *CaseArg) size() int64 {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -90,20 +91,25 @@ func TestReadCaseStruct(t *testing.T) {
 	c, err := ReadCase(writeCase(t, `{
  "ptx": "k.ptx",
  "buffers": [{"name": "x", "uninitialised": 4, "type": "f32"}],
- "launches": [{"kernel": "one", "grid": [1], "block": [32], "args": [{"bytes": "01000000000000000000000002", "with": [{"at": 4, "ref": "x", "offset": 8}]}]}]}`))
+ "launches": [{"kernel": "one", "grid": [1], "block": [32], "args": [{"bytes": "0100000000000000000000000000000002", "with": [{"at": 8, "ref": "x", "offset": 8}]}]}]}`))
 	require.NoError(t, err)
 	run := caseRun{dev: newAdder(), c: c}
 	run.buffers = []Buffer{{Address: 0x1122334455667700}}
 	got, err := run.bytes(&c.Launches[0].Args[0])
 	require.NoError(t, err)
-	require.Equal(t, Arg{1, 0, 0, 0, 8, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 2}, got)
-	require.Equal(t, byte(0), c.Launches[0].Args[0].Bytes[4], "the case stays as it was")
+	require.Equal(t, Arg{1, 0, 0, 0, 0, 0, 0, 0, 8, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 2}, got)
+	require.Equal(t, byte(0), c.Launches[0].Args[0].Bytes[8], "the case stays as it was")
 }
 
 func TestReadCaseRefuses(t *testing.T) {
 	// %s stands for one argument.
 	one := func(arg string) string {
 		return `{"ptx": "k.ptx", "kernel": "k", "grid": [1], "block": [32], "args": [` + arg + `]}`
+	}
+	// Of an argument of 16 bytes with these parts.
+	parts := func(with string) string {
+		return `{"ptx": "k.ptx", "buffers": [{"name": "x", "uninitialised": 4, "type": "f32"}], "launches": [{"kernel": "k", "grid": [1], "block": [1],
+			"args": [{"bytes": "` + strings.Repeat("00", 16) + `", "with": [` + with + `]}]}]}`
 	}
 	for _, tc := range []struct{ text, want string }{
 		{``, "case.json: 1:1: the text ends early"},
@@ -155,6 +161,9 @@ func TestReadCaseRefuses(t *testing.T) {
 		{one(`{"bytes": "0011", "with": [{"at": 0, "u8": 3}]}`), "with[0]: want a ref or a tensor_map"},
 		{one(`{"bytes": "0011", "with": [{"at": 0, "ref": "x"}]}`), `with[0]: ref "x": no such name`},
 		{`{"ptx": "k.ptx", "buffers": [{"name": "x", "uninitialised": 4, "type": "f32"}], "launches": [{"kernel": "k", "grid": [1], "block": [1], "args": [{"bytes": "00112233445566778899", "with": [{"at": 3, "ref": "x"}]}]}]}`, "with[0]: buffer of 8 bytes at 3: want it within the 10 bytes"},
+		{parts(`{"at": 4, "ref": "x"}`), "with[0]: buffer at 4: want a multiple of 8"},
+		{parts(`{"at": 8, "ref": "x"}, {"at": 0, "ref": "x"}, {"at": 8, "ref": "x"}`), "with[2]: buffer of 8 bytes at 8: with[0] has the 8 bytes at 8"},
+		{parts(`{"at": -8, "ref": "x"}`), "with[0]: buffer of 8 bytes at -8: want it within the 16 bytes"},
 		{one(`{"bytes": "0g"}`), "want an even number of hexadecimal digits"},
 		{one(`{"ref": "x"}`), `args[0]: ref "x": no such name`},
 		{one(`{"buffer": "absent.npy", "type": "f32"}`), "args[0]: "},

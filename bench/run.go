@@ -57,6 +57,13 @@ type BufferResult struct {
 	First      *numcheck.Mismatch `json:"first"` // null if all are right
 }
 
+// ArgumentsError says that a launch's arguments are not those of its kernel. It is the
+// cause of an *InputError.
+type ArgumentsError struct{ Err error }
+
+func (e *ArgumentsError) Error() string { return e.Err.Error() }
+func (e *ArgumentsError) Unwrap() error { return e.Err }
+
 // RunCase loads a case's PTX, runs its launches in order over its buffers and
 // compares. An *InputError says that the case does not fit the PTX or a
 // launch; other errors are the device's.
@@ -75,19 +82,38 @@ func RunCase(ctx context.Context, dev Device, c *Case, opt RunOptions) (*Result,
 	return r.finish(), nil
 }
 
-// prepare loads a case's module and fills its buffers; release frees both.
-func prepare(ctx context.Context, dev Device, c *Case, opt RunOptions) (*caseRun, error) {
+// CheckArguments loads a case's PTX and compares its launches with the kernels there: their
+// names, and their arguments' number and sizes. Errors are those of RunCase.
+func CheckArguments(ctx context.Context, dev Device, c *Case) error {
+	r, err := load(ctx, dev, c, RunOptions{})
+	if err != nil {
+		return err
+	}
+	r.release()
+	return nil
+}
+
+// load loads a case's module and compares the launches with it; release frees it.
+func load(ctx context.Context, dev Device, c *Case, opt RunOptions) (*caseRun, error) {
 	m, err := dev.Load(ctx, c.PTXFile, c.PTX)
 	if err != nil {
 		return nil, loadError(err)
 	}
 	r := &caseRun{ctx: ctx, dev: dev, c: c, opt: opt, module: m}
-	if err = r.fits(); err != nil {
-		err = &InputError{err}
-	} else {
-		err = r.allocate()
+	if err := r.fits(); err != nil {
+		r.release()
+		return nil, &InputError{err}
 	}
+	return r, nil
+}
+
+// prepare loads a case's module and fills its buffers; release frees both.
+func prepare(ctx context.Context, dev Device, c *Case, opt RunOptions) (*caseRun, error) {
+	r, err := load(ctx, dev, c, opt)
 	if err != nil {
+		return nil, err
+	}
+	if err := r.allocate(); err != nil {
 		r.release()
 		return nil, err
 	}
@@ -131,7 +157,7 @@ func (r *caseRun) fits() error {
 			return fmt.Errorf("%s: %w", r.c.PTXFile, err)
 		}
 		if err := r.argsFit(k, l); err != nil {
-			return fmt.Errorf("%s: %w", r.c.File, err)
+			return &ArgumentsError{fmt.Errorf("%s: %w", r.c.File, err)}
 		}
 	}
 	return nil

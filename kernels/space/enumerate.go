@@ -53,7 +53,7 @@ func (c Counts) String() string {
 	sep := "; "
 	for _, r := range c.Removed {
 		if r.Count > 0 {
-			text += fmt.Sprintf("%s%s removed %d", sep, r.Constraint, r.Count)
+			text += fmt.Sprintf("%s%s removed %d", sep, clip(r.Constraint), r.Count)
 			sep = ", "
 		}
 	}
@@ -83,10 +83,10 @@ func (s *Space) Bind(env Env) (*Bound, error) {
 		c := compiler{scope: &b.scope}
 		n, err := c.compile(con.Expr)
 		if err != nil {
-			return nil, fmt.Errorf("constraint %s: %w", con.Name, err)
+			return nil, fmt.Errorf("constraint %s: %w", clip(con.Name), err)
 		}
 		if n.cond == nil {
-			return nil, fmt.Errorf("constraint %s: %q, column 1: this is a number, want a condition such as a <= b", con.Name, con.Expr)
+			return nil, fmt.Errorf("constraint %s: %q, column 1: this is a number, want a condition such as a <= b", clip(con.Name), clip(con.Expr))
 		}
 		b.rules = append(b.rules, rule{Constraint: con, holds: n.cond, may: n.can(), uses: n.uses, given: c.given})
 		depth := 0
@@ -226,7 +226,7 @@ func (b *Bound) Check(c Config) error {
 	}
 	for i := range b.rules {
 		if !w.holds(i) {
-			return fmt.Errorf("configuration %q: constraint %s does not hold: %s", c, b.rules[i].Name, b.explain(i))
+			return fmt.Errorf("configuration %q: constraint %s does not hold: %s", c, clip(b.rules[i].Name), b.explain(i))
 		}
 	}
 	return nil
@@ -235,7 +235,7 @@ func (b *Bound) Check(c Config) error {
 // explain writes a rule's expression, its purpose, and the values from outside.
 func (b *Bound) explain(i int) string {
 	r := b.rules[i]
-	text := r.Expr
+	text := clip(r.Expr)
 	if r.Doc != "" {
 		text += " (" + r.Doc + ")"
 	}

@@ -85,7 +85,7 @@ func (s *scope) compileLet(l Let) error {
 	n, err := c.compile(l.Expr)
 	s.open = s.open[:len(s.open)-1]
 	if err != nil {
-		return fmt.Errorf("let %s: %w", l.Name, err)
+		return fmt.Errorf("let %s: %w", clip(l.Name), err)
 	}
 	s.let[l.Name], s.costs[l.Name] = n, c.steps
 	return nil
@@ -114,20 +114,20 @@ func (c *compiler) compile(text string) (node, error) {
 	if err != nil {
 		var list scanner.ErrorList
 		if errors.As(err, &list) && len(list) > 0 {
-			return node{}, fmt.Errorf("%q, column %d: %s", text, list[0].Pos.Column, list[0].Msg)
+			return node{}, fmt.Errorf("%q, column %d: %s", excerpt(text, list[0].Pos.Column), list[0].Pos.Column, clip(list[0].Msg))
 		}
-		return node{}, fmt.Errorf("%q: %w", text, err)
+		return node{}, fmt.Errorf("%q: %w", clip(text), err)
 	}
 	n, err := c.expr(syntax)
 	if err == nil && c.steps > maxSteps {
-		return node{}, fmt.Errorf("%q: with its definitions it takes %d operations: want at most %d", text, c.steps, maxSteps)
+		return node{}, fmt.Errorf("%q: with its definitions it takes %d operations: want at most %d", clip(text), c.steps, maxSteps)
 	}
 	if err == nil && n.num == nil && n.cond == nil {
 		err = at(syntax, "this is a word, want a number or a comparison")
 	}
 	var e *exprError
 	if errors.As(err, &e) {
-		return node{}, fmt.Errorf("%q, column %d: %s", text, e.column, e.message)
+		return node{}, fmt.Errorf("%q, column %d: %s", excerpt(text, e.column), e.column, e.message)
 	}
 	return n, err
 }

@@ -21,7 +21,7 @@ func (b *Bound) Formula(text string) (*Formula, error) {
 		return nil, err
 	}
 	if n.num == nil {
-		return nil, fmt.Errorf("%q, column 1: this is a condition, want a number", text)
+		return nil, fmt.Errorf("%q, column 1: this is a condition, want a number", clip(text))
 	}
 	return &Formula{text, b, n.num, n.uses}, nil
 }
@@ -32,7 +32,7 @@ func (f *Formula) At(index []int) (int64, error) {
 	frame := f.bound.frameOf(index)
 	v := f.num(&frame)
 	if frame.fault {
-		return 0, fmt.Errorf("%q divides by zero or overflows for %s", f.text, f.bound.At(index))
+		return 0, fmt.Errorf("%q divides by zero or overflows for %s", clip(f.text), f.bound.At(index))
 	}
 	return v, nil
 }

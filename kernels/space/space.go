@@ -88,7 +88,7 @@ func (s *Space) Override(base Config, settings []string) (Config, error) {
 			return Config{}, err
 		}
 		if seen[name] {
-			return Config{}, fmt.Errorf("setting %q: %s is set twice", text, name)
+			return Config{}, fmt.Errorf("setting %q: %s is set twice", clip(text), clip(name))
 		}
 		seen[name] = true
 		c = c.With(name, value)
@@ -108,7 +108,7 @@ func (s *Space) Parse(text string) (Config, error) {
 	for i, p := range s.Params {
 		v, ok := c.Get(p.Name)
 		if !ok {
-			return Config{}, fmt.Errorf("configuration %q: no value for %s, want one of %s", text, p.Name, p.allowed())
+			return Config{}, fmt.Errorf("configuration %q: no value for %s, want one of %s", clip(text), p.Name, p.allowed())
 		}
 		values[i] = v
 	}
@@ -151,15 +151,15 @@ func (s *Space) Check(c Config) error {
 func (s *Space) setting(text string) (string, int, error) {
 	name, digits, ok := strings.Cut(text, "=")
 	if !ok {
-		return "", 0, fmt.Errorf("setting %q: want NAME=VALUE, with NAME one of %s", text, strings.Join(s.Names(), ", "))
+		return "", 0, fmt.Errorf("setting %q: want NAME=VALUE, with NAME one of %s", clip(text), list(s.Names()))
 	}
 	p, ok := s.Param(name)
 	if !ok {
-		return "", 0, fmt.Errorf("setting %q: no parameter %q, want one of %s", text, name, strings.Join(s.Names(), ", "))
+		return "", 0, fmt.Errorf("setting %q: no parameter %q, want one of %s", clip(text), clip(name), list(s.Names()))
 	}
 	v, err := p.read(digits)
 	if err != nil || !p.allows(v) {
-		return "", 0, fmt.Errorf("setting %q: %s cannot be %q, want one of %s", text, name, digits, p.allowed())
+		return "", 0, fmt.Errorf("setting %q: %s cannot be %q, want one of %s", clip(text), clip(name), clip(digits), p.allowed())
 	}
 	return name, v, nil
 }
@@ -179,13 +179,46 @@ func (p Param) allows(v int) bool {
 // allowed lists the legal values in rising order.
 func (p Param) allowed() string {
 	if p.Words != nil {
-		return strings.Join(p.Words, ", ")
+		return list(p.Words)
 	}
 	all := slices.Concat(p.Values, p.Also)
 	slices.Sort(all)
 	words := make([]string, 0, len(all))
 	for _, v := range slices.Compact(all) {
 		words = append(words, strconv.Itoa(v))
+	}
+	return list(words)
+}
+
+// What an error shows of a text, in bytes, and of a list.
+const (
+	mostShown  = 200
+	mostListed = 64
+)
+
+// clip is what an error shows of a text.
+func clip(text string) string { return excerpt(text, 1) }
+
+// excerpt is what an error shows of a text around a column, from 1.
+func excerpt(text string, column int) string {
+	if len(text) <= mostShown {
+		return text
+	}
+	from := min(max(0, column-1-mostShown/2), len(text)-mostShown)
+	shown := strings.ToValidUTF8(text[from:from+mostShown], "")
+	if from > 0 {
+		shown = "..." + shown
+	}
+	if from+mostShown < len(text) {
+		shown += "..."
+	}
+	return shown
+}
+
+// list is what an error shows of a list: of a long one its beginning and its end.
+func list(words []string) string {
+	if n := len(words); n > mostListed {
+		words = slices.Concat(words[:mostListed-1], []string{fmt.Sprintf("... (%d in all)", n), words[n-1]})
 	}
 	return strings.Join(words, ", ")
 }
@@ -196,7 +229,7 @@ func (s *Space) check(env Env) error {
 	for _, p := range s.Params {
 		switch {
 		case !isName(p.Name):
-			return fmt.Errorf("parameter %q: want a Go identifier for a name", p.Name)
+			return fmt.Errorf("parameter %q: want a Go identifier for a name", clip(p.Name))
 		case seen[p.Name]:
 			return fmt.Errorf("parameter %s is declared twice", p.Name)
 		case len(p.Values) == 0:
@@ -221,7 +254,7 @@ func (s *Space) check(env Env) error {
 		_, taken := env[l.Name]
 		switch {
 		case !isName(l.Name):
-			return fmt.Errorf("let %q: want a Go identifier for a name", l.Name)
+			return fmt.Errorf("let %q: want a Go identifier for a name", clip(l.Name))
 		case seen[l.Name] || taken:
 			return fmt.Errorf("let %s: the name is taken: rename it", l.Name)
 		}

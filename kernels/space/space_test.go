@@ -565,3 +565,33 @@ func TestDefinitionsAreBounded(t *testing.T) {
 	_, err = chain(60, "%s + %s").Bind(nil)
 	require.ErrorContains(t, err, "operations: want at most")
 }
+
+// An error shows a part of what is long, with the place that it is about.
+func TestErrorsAreShort(t *testing.T) {
+	long := strings.Repeat("a + ", 1000) + "a"
+	many := make([]int, 1<<16)
+	for i := range many {
+		many[i] = i
+	}
+	s := func(name, expr string) *space.Space {
+		return &space.Space{Params: []space.Param{{Name: "a", Values: many}}, Constraints: []space.Constraint{{Name: name, Expr: expr}}}
+	}
+	for _, tt := range []struct{ name, expr, want string }{
+		{strings.Repeat("n", 200_000), "a", "this is a number"},
+		{"", strings.Repeat("a", 200_000), "expression of 200000 bytes: want at most 4096"},
+		{long, long, "this is a number"},
+		{"c", strings.Replace(long, "a + a", "a + zz", 500)[:4000] + " a", "column"},
+		{"c", strings.Repeat("(", 4000), "column"},
+		{"c", long[:2000] + "unknown > 1", `unknown > 1", column 2001: unknown name unknown`},
+	} {
+		_, err := s(tt.name, tt.expr).Bind(nil)
+		require.ErrorContains(t, err, tt.want)
+		require.Less(t, len(err.Error()), 1000)
+	}
+	b, err := s("c", "a >= 0").Bind(nil)
+	require.NoError(t, err)
+	_, err = b.Space().Parse("a=-1")
+	require.ErrorContains(t, err, "want one of 0, 1, 2, ")
+	require.ErrorContains(t, err, "... (65536 in all), 65535")
+	require.Less(t, len(err.Error()), 1000)
+}

@@ -158,10 +158,10 @@ func (l *launch) at(index []int) (out bench.CaseLaunch, err error) {
 func (b *Bound) Launch(index []int) (bench.CaseLaunch, error) { return b.kernel.at(index) }
 
 // ReferenceLaunch is the reference's launch; there must be one.
-func (b *Bound) ReferenceLaunch() (bench.CaseLaunch, error) { return b.reference.at(b.anyPoint()) }
+func (b *Bound) ReferenceLaunch() (bench.CaseLaunch, error) { return b.reference.at(b.AnyPoint()) }
 
-// anyPoint stands for the configuration in formulas that read no parameter.
-func (b *Bound) anyPoint() []int { return make([]int, len(b.Spec.Space.Params)) }
+// AnyPoint stands for the configuration in formulas that read no parameter.
+func (b *Bound) AnyPoint() []int { return make([]int, len(b.Spec.Space.Params)) }
 
 // Defines are the macros of a configuration, NAME=VALUE.
 func (b *Bound) Defines(index []int) []string {
@@ -244,9 +244,14 @@ func (b *Bound) Values(index []int, buffers []*bench.Argument) ([]bench.CaseArg,
 func (b *Bound) Buffers(seed uint64) ([]*bench.Argument, error) {
 	var out []*bench.Argument
 	for i, t := range b.arguments {
-		text, err := t.at(b.anyPoint())
+		text, err := t.at(b.AnyPoint())
 		if err != nil {
 			return nil, fmt.Errorf("argument %d: %w", i+1, err)
+		}
+		for _, file := range bench.ArgumentFiles(text) {
+			if err := within(file); err != nil {
+				return nil, fmt.Errorf("argument %d: %w", i+1, err)
+			}
 		}
 		a, err := bench.ParseArgument(text, i, seed, b.Dir)
 		if err != nil {
@@ -267,7 +272,7 @@ func (b *Bound) Buffers(seed uint64) ([]*bench.Argument, error) {
 func (b *Bound) ArrayFiles() ([]string, error) {
 	var out []string
 	for i, t := range b.arguments {
-		text, err := t.at(b.anyPoint())
+		text, err := t.at(b.AnyPoint())
 		if err != nil {
 			return nil, fmt.Errorf("argument %d: %w", i+1, err)
 		}

@@ -158,7 +158,7 @@ func parseOwn(text []byte) (*Spec, error) {
 	case f.Blocks < 0:
 		return nil, fmt.Errorf("blocks %d: want how many of the grid's the virtual machine runs, or 0 for all", f.Blocks)
 	}
-	if err := f.Tolerance.Validate(); err != nil {
+	if err := errors.Join(within(f.Source), f.Tolerance.Validate()); err != nil {
 		return nil, err
 	}
 	s := &Spec{
@@ -273,7 +273,7 @@ func (r *fileReference) reference(f *file) (*Reference, error) {
 		return nil, errors.New(`the kernel itself: want another "kernel" or "source", or "defines"`)
 	}
 	l, err := r.launch()
-	if err != nil {
+	if err := errors.Join(within(r.Source), err); err != nil {
 		return nil, err
 	}
 	out := &Reference{Source: r.Source, Kernel: r.Kernel, Launch: l}

@@ -90,11 +90,15 @@ func Parse(text []byte) (*Spec, error) {
 }
 
 // Path is a file that the description names.
-func (s *Spec) Path(file string) string {
-	if filepath.IsAbs(file) {
-		return file
+func (s *Spec) Path(file string) string { return filepath.Join(s.Dir, file) }
+
+// within refuses a file outside the description's folder: workers get what is there and
+// nothing else, and a description of somebody else's must not choose what is read.
+func within(file string) error {
+	if !filepath.IsLocal(file) {
+		return fmt.Errorf("file %q: want one in the description's folder or below it", clip(file))
 	}
-	return filepath.Join(s.Dir, file)
+	return nil
 }
 
 // decode reads one JSON object; its errors name the line.

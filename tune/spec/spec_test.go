@@ -82,11 +82,14 @@ func TestMistakes(t *testing.T) {
 		`{"source": "a.cu", "kernel": "k"}`:      `no "parameters"`,
 		"{\"source\": \"a.cu\",\n\"kernel\": 1}": "line 2: kernel: found a number: want a string",
 		`{"sorce": 1}`:                           `unknown field "sorce": want some of name, doc, source, kernel, `,
-		`{"source": "a.cu", "kernel": "k", "parameters": [{"name": "a"}]}`:                                                        `parameter 1 (a): want one of "values", "powers", "range" and "words"`,
-		`{"source": "a.cu", "kernel": "k", "parameters": [{"name": "a", "powers": [3, 8]}]}`:                                      "powers [3 8]: want the first and the last power of two",
-		`{"source": "a.cu", "kernel": "k", "parameters": [{"name": "a", "range": [1, 9000000000]}]}`:                              "of at most 1048576 values",
-		`{"source": "a.cu", "kernel": "k", "parameters": [{"name": "a", "values": [1]}]}`:                                         `"grid" of 0 expressions: want one to three`,
-		`{"source": "a.cu", "kernel": "k", "parameters": [{"name": "a", "values": [1]}], "grid": 1, "block": 1, "reference": {}}`: "reference: the kernel itself",
+		`{"source": "a.cu", "kernel": "k", "parameters": [{"name": "a"}]}`:                                                                                                  `parameter 1 (a): want one of "values", "powers", "range" and "words"`,
+		`{"source": "a.cu", "kernel": "k", "parameters": [{"name": "a", "powers": [3, 8]}]}`:                                                                                "powers [3 8]: want the first and the last power of two",
+		`{"source": "a.cu", "kernel": "k", "parameters": [{"name": "a", "range": [1, 9000000000]}]}`:                                                                        "of at most 1048576 values",
+		`{"source": "a.cu", "kernel": "k", "parameters": [{"name": "a", "values": [1]}]}`:                                                                                   `"grid" of 0 expressions: want one to three`,
+		`{"source": "a.cu", "kernel": "k", "parameters": [{"name": "a", "values": [1]}], "grid": 1, "block": 1, "reference": {}}`:                                           "reference: the kernel itself",
+		`{"source": "/etc/passwd", "kernel": "k", "parameters": [{"name": "a", "values": [1]}], "grid": 1, "block": 1}`:                                                     `file "/etc/passwd": want one in the description's folder or below it`,
+		`{"source": "sub/../../a.cu", "kernel": "k", "parameters": [{"name": "a", "values": [1]}], "grid": 1, "block": 1}`:                                                  `file "sub/../../a.cu": want one in the description's folder`,
+		`{"source": "a.cu", "kernel": "k", "parameters": [{"name": "a", "values": [1]}], "grid": 1, "block": 1, "reference": {"source": "../a.cu", "grid": 1, "block": 1}}`: `reference: file "../a.cu": want one in the description's folder`,
 	} {
 		_, err := spec.Parse([]byte(text))
 		require.ErrorContains(t, err, want, text)
@@ -99,6 +102,18 @@ func TestMistakes(t *testing.T) {
 "constraints": [`+c.constraint+`], "grid": 1, "block": "elements"}`)
 		_, err := s.Bind(h100(t))
 		require.ErrorContains(t, err, c.want)
+	}
+}
+
+// Arrays lie in the description's folder, as sources do.
+func TestArraysElsewhere(t *testing.T) {
+	for _, argument := range []string{"f32:/etc/x.npy", "f32[8]:none,want=../y.npy"} {
+		s := read(t, `{"source": "a.cu", "kernel": "k", "parameters": [{"name": "a", "values": [1]}], "grid": 1, "block": 1, "arguments": ["`+argument+`"]}`)
+		b, err := s.Bind(h100(t))
+		require.NoError(t, err)
+		_, err = b.Buffers(0)
+		require.ErrorContains(t, err, "argument 1: file ")
+		require.ErrorContains(t, err, "want one in the description's folder")
 	}
 }
 

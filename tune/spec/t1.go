@@ -86,6 +86,9 @@ func parseT1(text []byte) (*Spec, error) {
 	if err := r.arguments(); err != nil {
 		r.out.Arguments, r.out.Unrunnable = nil, err
 	}
+	if err := within(k.KernelFile); err != nil {
+		r.out.Unrunnable = fmt.Errorf("KernelFile: %w", err)
+	}
 	if k.Language != "" && !strings.EqualFold(k.Language, "CUDA") {
 		r.out.Unrunnable = fmt.Errorf("the kernel is in %s: want CUDA", k.Language)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,7 +29,11 @@ extern "C" __global__ void scale(const float *in, float *out, int n) {
 }
 extern "C" __global__ void plain(const float *in, float *out, int n) {
 	for (int at = threadIdx.x; at < n; at += blockDim.x) out[at] = 2 * in[at] + 1;
-}`
+#ifdef far
+	out[n + 100000] = 0;
+#endif
+}
+extern "C" __global__ void other(float *out) { *out = 0; }`
 
 const description = `{
   "source": "scale.cu", "kernel": "scale", "sizes": {"n": 1000},
@@ -55,6 +60,11 @@ func (c clocked) Launch(ctx context.Context, m *bench.Module, kernel string, l b
 }
 
 func kernel(t *testing.T, measures bool) *trial.Kernel {
+	t.Helper()
+	return described(t, description, measures)
+}
+
+func described(t *testing.T, description string, measures bool) *trial.Kernel {
 	t.Helper()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "scale.cu"), []byte(source), 0o666))
@@ -107,6 +117,42 @@ func TestOutcomes(t *testing.T) {
 					require.Greater(t, r.TimeUS, 0.0)
 					require.Equal(t, bench.Predicted, r.Provenance)
 				}
+			}
+		})
+	}
+}
+
+// What no configuration can be run with is the description's mistake, whether it is looked
+// for or met.
+func TestMistakes(t *testing.T) {
+	for name, tt := range map[string]struct{ old, new, want string }{
+		"right":                     {"", "", ""},
+		"too few arguments":         {`, "i32={n}"`, ``, "reference plain: scale.cu: kernel plain: 2 arguments: want 3"},
+		"parameters of another":     {`"kernel": "scale"`, `"kernel": "other"`, "configuration block=64 what=0: other: kernel other: 3 arguments: want 1 (u64)"},
+		"argument of another size":  {`"i32={n}"`, `"f16=1"`, "args[2] is f16 of 2 bytes: want 4 bytes"},
+		"reference is refused":      {`"what": 0`, `"what": 1`, "reference plain: compiling scale.cu for sm_80: scale.cu:3: error: static assertion failed"},
+		"reference has no such":     {`"plain"`, `"simple"`, "scale.cu: no kernel simple: it has "},
+		"reference takes others":    {`"kernel": "plain"`, `"kernel": "other"`, "reference other: scale.cu: kernel other: 3 arguments: want 1"},
+		"reference faults":          {`"what": 0`, `"what": 0, "far": 1`, "reference plain: "},
+		"kernel is not there":       {`"kernel": "scale"`, `"kernel": "scales"`, "scale.cu: no kernel scales: it has "},
+		"reference's launch is bad": {`"grid": 1, "block": 128, "defines"`, `"grid": 1, "block": 4096, "defines"`, "reference plain: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Contains(t, description, tt.old)
+			text := strings.Replace(description, tt.old, tt.new, 1)
+			k := described(t, text, false)
+			checked := k.Check(t.Context(), []int{0, 0})
+			_, met := k.Run(t.Context(), []int{0, 0}, 0)
+			if tt.want == "" {
+				require.NoError(t, checked)
+				require.NoError(t, met)
+				return
+			}
+			require.ErrorIs(t, met, trial.ErrMistake)
+			require.ErrorContains(t, met, tt.want)
+			if name != "reference faults" { // which shows when it runs
+				require.ErrorIs(t, checked, trial.ErrMistake)
+				require.Equal(t, met.Error(), checked.Error())
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/cache"
 	"github.com/kgen-dev/kgen/roofline"
 	"github.com/kgen-dev/kgen/tune/model"
 	"github.com/kgen-dev/kgen/tune/store"
@@ -38,7 +39,7 @@ func (k *Kernel) Prepare(ctx context.Context) error {
 	}
 	if k.Spec.Reference != nil {
 		if err := k.reference(ctx, args, data); err != nil {
-			return fmt.Errorf("reference %s: %w", k.Spec.Reference.Kernel, err)
+			return err
 		}
 	}
 	k.mu.Lock()
@@ -59,36 +60,44 @@ func poison(data []bench.CaseBuffer) {
 
 // reference runs the reference and takes what it leaves in the buffers as what is right.
 func (k *Kernel) reference(ctx context.Context, args []*bench.Argument, data []bench.CaseBuffer) error {
-	ref := k.Spec.Reference
-	c, err := k.cubin(ctx, ref.Source, ref.Kernel, k.flags(ref.Defines))
-	if err != nil {
+	run, key, err := k.referenceCase(ctx, args, data)
+	if err != nil || k.remembered(key, data) {
 		return err
-	}
-	l, err := k.Spec.ReferenceLaunch()
-	if err != nil {
-		return err
-	}
-	if l.Args, err = k.Spec.Values(make([]int, len(k.Spec.Space.Dims())), args); err != nil {
-		return err
-	}
-	l.Kernel = c.kernel.Name
-	run := &bench.Case{File: ref.Source, PTXFile: ref.Source + ".ptx", PTX: c.ptx, Buffers: data, Launches: []bench.CaseLaunch{l}}
-	key := k.referenceKey(c, &l)
-	if k.remembered(key, data) {
-		return nil
 	}
 	r, err := bench.RunCase(ctx, k.Device, run, bench.RunOptions{Keep: true})
-	if err != nil {
-		return err
+	if err == nil {
+		if why := faultOf(r); why != "" {
+			err = mistake{errors.New(why)}
+		}
 	}
-	if why := faultOf(r); why != "" {
-		return errors.New(why)
+	if err != nil {
+		return k.inReference(err)
 	}
 	for i := range data {
 		data[i].Want = r.Kept[i]
 	}
 	k.remember(key, data)
 	return nil
+}
+
+// referenceCase compiles the reference and says how it is run, with the key under which
+// what it computes is remembered.
+func (k *Kernel) referenceCase(ctx context.Context, args []*bench.Argument, data []bench.CaseBuffer) (c *bench.Case, key cache.Key, err error) {
+	ref := k.Spec.Reference
+	made, err := k.cubin(ctx, ref.Source, ref.Kernel, k.flags(ref.Defines))
+	if err != nil {
+		return nil, key, k.inReference(err)
+	}
+	l, err := k.Spec.ReferenceLaunch()
+	if err != nil {
+		return nil, key, k.inReference(mistake{err})
+	}
+	if l.Args, err = k.Spec.Values(k.Spec.AnyPoint(), args); err != nil {
+		return nil, key, k.inReference(mistake{err})
+	}
+	l.Kernel = made.kernel.Name
+	c = &bench.Case{File: ref.Source, PTXFile: ref.Source + ".ptx", PTX: made.ptx, Buffers: data, Launches: []bench.CaseLaunch{l}}
+	return c, k.referenceKey(made, &l), nil
 }
 
 // faultOf says what went wrong in a run beside its results; "" if nothing did.
@@ -140,14 +149,14 @@ func (k *Kernel) program(ctx context.Context, point []int) (*program, error) {
 }
 
 func (k *Kernel) run(ctx context.Context, point []int, p *program, samples int) (Ran, error) {
-	c, err := k.caseOf(point, p)
+	c, err := k.caseOf(point, p, k.buffers, k.data)
 	if err != nil {
 		return Ran{}, err
 	}
 	r := Ran{Outcome: store.Correct}
 	if !p.checked || samples == 0 || k.Device.Provenance() == bench.Counted {
 		if r, err = k.check(ctx, c, p); err != nil || !r.Outcome.Timed() {
-			return r, err
+			return r, k.ofArguments(point, err)
 		}
 		p.checked = true
 	}
@@ -173,16 +182,16 @@ func (k *Kernel) compared() bool {
 	return false
 }
 
-func (k *Kernel) caseOf(point []int, p *program) (*bench.Case, error) {
+func (k *Kernel) caseOf(point []int, p *program, args []*bench.Argument, data []bench.CaseBuffer) (*bench.Case, error) {
 	l := p.launch
 	l.Kernel = p.kernel
 	var err error
-	if l.Args, err = k.Spec.Values(point, k.buffers); err != nil {
+	if l.Args, err = k.Spec.Values(point, args); err != nil {
 		return nil, err
 	}
 	return &bench.Case{
 		File: k.Spec.Name, PTXFile: k.Spec.Source + ".ptx", PTX: p.ptx,
-		Launches: []bench.CaseLaunch{l}, Tolerance: k.Spec.Tolerance, Buffers: k.data,
+		Launches: []bench.CaseLaunch{l}, Tolerance: k.Spec.Tolerance, Buffers: data,
 	}, nil
 }
 
@@ -240,7 +249,7 @@ func (k *Kernel) classified(ctx context.Context, r Ran, err error) (Ran, error) 
 		return r, nil
 	case ctx.Err() != nil:
 		return r, context.Cause(ctx)
-	case errors.As(err, &bug):
+	case errors.As(err, &bug), errors.As(err, new(*bench.ArgumentsError)):
 		return r, err
 	}
 	return failed(store.Runtime, err), nil

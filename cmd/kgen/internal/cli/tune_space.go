@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/kgen-dev/kgen/bench/vm"
 	"github.com/kgen-dev/kgen/codegen/atomicfile"
 	"github.com/kgen-dev/kgen/codegen/nvrtc"
 	"github.com/kgen-dev/kgen/tune/explore"
@@ -33,38 +34,75 @@ func (a *app) tuneSpace(ctx context.Context, f *tuneFlags, gpuName string) error
 	if err := f.checkWorkers(); err != nil {
 		return err
 	}
-	if b.Unrunnable == nil {
-		if err := launches(b); err != nil {
-			return usagef("--space %s: %w", f.space, err)
-		}
-	}
 	if f.dryRun {
-		return a.printDryRun(b.Name, b.GPU, b.Space)
+		return a.drySpace(ctx, f, b)
 	}
 	if err := b.Unrunnable; err != nil {
 		return usagef("--space %s: it cannot be run: %w", f.space, err)
 	}
-	k, err := a.spaceKernel(f, b)
+	compiler, err := nvrtc.Find()
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; %s", err, nvrtc.Remedy(err))
 	}
+	k := a.spaceKernel(f, b, compiler)
 	if f.child {
 		return a.serveSpace(ctx, f, k)
 	}
-	first, err := b.First()
+	first, err := f.checkSpace(k)
 	if err != nil {
-		return usagef("--space %s: %w", f.space, err)
-	}
-	if _, err := b.Buffers(f.seed); err != nil {
-		return usagef("--space %s: %w", f.space, err)
-	}
-	if _, err := k.Program(firstPoint(b, first)); err != nil {
-		return usagef("--space %s: %w", f.space, err)
+		return err
 	}
 	if f.explain != "" {
 		return a.explainPoint(ctx, f, gpuName, b)
 	}
 	return a.exploreSpace(ctx, f, gpuName, b, k, first)
+}
+
+// checkSpace looks for mistakes that show without a compiler, and returns the default
+// configuration's point; nil if there is none.
+func (f *tuneFlags) checkSpace(k *trial.Kernel) (first []int, err error) {
+	b := k.Spec
+	err = launches(b)
+	if err == nil {
+		first, err = b.First()
+	}
+	if err == nil {
+		_, err = b.Buffers(f.seed)
+	}
+	if err == nil {
+		_, err = k.Program(firstPoint(b, first))
+	}
+	if err != nil {
+		return nil, usagef("--space %s: %w", f.space, err)
+	}
+	return first, nil
+}
+
+// drySpace prints what a space holds. Of one that can be run it compiles a configuration,
+// where there is a compiler, to find mistakes that a run would.
+func (a *app) drySpace(ctx context.Context, f *tuneFlags, b *spec.Bound) error {
+	if b.Unrunnable == nil {
+		compiler, noCompiler := nvrtc.Find()
+		k := a.spaceKernel(f, b, compiler)
+		first, err := f.checkSpace(k)
+		if err != nil {
+			return err
+		}
+		if noCompiler == nil {
+			if k.Device, err = vm.New(vm.Options{GPU: b.GPU}); err != nil {
+				return err
+			}
+			defer k.Device.Close()
+			err = k.Check(ctx, firstPoint(b, first))
+		}
+		if errors.Is(err, trial.ErrMistake) {
+			return usagef("--space %s: %w", f.space, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return a.printDryRun(b.Name, b.GPU, b.Space)
 }
 
 // readSpace reads a description and gives it a GPU.
@@ -121,15 +159,11 @@ func firstPoint(b *spec.Bound, first []int) []int {
 }
 
 // spaceKernel is what tries configurations; it has a device in a child alone.
-func (a *app) spaceKernel(f *tuneFlags, b *spec.Bound) (*trial.Kernel, error) {
-	compiler, err := nvrtc.Find()
-	if err != nil {
-		return nil, fmt.Errorf("%w; %s", err, nvrtc.Remedy(err))
-	}
+func (a *app) spaceKernel(f *tuneFlags, b *spec.Bound, compiler *nvrtc.Compiler) *trial.Kernel {
 	return &trial.Kernel{
 		Spec: b, Compiler: compiler, Seed: f.seed, Cache: a.openCache(),
 		Called: func(symbol, name string) bool { return symbol == name || calledInSource(symbol, name) },
-	}, nil
+	}
 }
 
 // exploreSpace searches and prints.
