@@ -55,6 +55,16 @@ type Device interface {
 	Close() error
 }
 
+// Overlapper is a Device on which an early launch may start while the one before runs.
+type Overlapper interface {
+	Device
+
+	// LaunchAll is Launch for several kernels of a module, which are queued one behind the
+	// other: early ones start as early as they may. One report is of all, its time from the
+	// start of the first to the end of the last.
+	LaunchAll(ctx context.Context, m *Module, kernels []string, launches []Launch) (*Report, error)
+}
+
 // Buffer is an allocation in a device's global memory.
 type Buffer struct {
 	Address uint64
@@ -165,7 +175,8 @@ type Launch struct {
 	Args                 []Arg // one for each parameter
 
 	// Early says that the kernel may start while the launch before runs, for which it waits
-	// itself (griddepcontrol.wait). Where launches run one after the other it is only checked.
+	// itself (griddepcontrol.wait): see Overlapper. The virtual machine, where launches run
+	// one after the other, checks what the kernel does before it waits.
 	Early bool
 
 	// Blocks limits the run to these blocks of the grid; nil runs all.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 	"unsafe"
 
@@ -186,23 +187,31 @@ func (d *device) TensorMap(t *bench.TensorMap) (a bench.Arg, err error) {
 
 // Launch runs a whole grid and times it.
 func (d *device) Launch(ctx context.Context, m *bench.Module, name string, l bench.Launch) (*bench.Report, error) {
+	return d.LaunchAll(ctx, m, []string{name}, []bench.Launch{l})
+}
+
+// LaunchAll runs whole grids, one queued behind the other, and times them together.
+func (d *device) LaunchAll(ctx context.Context, m *bench.Module, kernels []string, launches []bench.Launch) (*bench.Report, error) {
 	mod, ok := d.modules[m.ID]
 	if !ok {
 		return nil, fmt.Errorf("module %d: not loaded", m.ID)
 	}
-	k, err := m.Kernel(name)
-	if err != nil {
-		return nil, err
-	}
-	if err := d.fits(k, &l); err != nil {
-		return nil, fmt.Errorf("kernel %s: %w", name, err)
+	for i, name := range kernels {
+		k, err := m.Kernel(name)
+		if err != nil {
+			return nil, err
+		}
+		if err := d.fits(k, &launches[i]); err != nil {
+			return nil, fmt.Errorf("kernel %s: %w", name, err)
+		}
 	}
 	r := &bench.Report{}
-	err = d.do("cuEventRecord", func() error {
+	err := d.do("cuEventRecord", func() error {
 		var err error
-		r.Time, err = d.timed(ctx, mod.functions[name], &l)
+		r.Time, err = d.timed(ctx, mod, kernels, launches)
 		return err
 	})
+	name := strings.Join(kernels, ", ")
 	var wrong *Error
 	switch {
 	case errors.As(err, &wrong) && died[wrong.Code]:
@@ -251,12 +260,23 @@ var died = map[int]bool{
 // staticShared is what a block may have of shared memory without asking.
 const staticShared = 48 << 10
 
-// timed launches a function and waits for its end, or that of ctx.
-func (d *device) timed(ctx context.Context, f cu.Function, l *bench.Launch) (time.Duration, error) {
-	if l.SharedBytes > staticShared-int64(cu.FuncGetAttribute(cu.FUNC_A_SHARED_SIZE_BYTES, f)) {
-		if err := allowShared(f, l.SharedBytes); err != nil {
+// allow lets a function have the shared memory of a launch.
+func allow(f cu.Function, l *bench.Launch) error {
+	if l.SharedBytes <= staticShared-int64(cu.FuncGetAttribute(cu.FUNC_A_SHARED_SIZE_BYTES, f)) {
+		return nil
+	}
+	return allowShared(f, l.SharedBytes)
+}
+
+// timed launches functions and waits for the end of the last, or that of ctx.
+func (d *device) timed(ctx context.Context, m *module, kernels []string, launches []bench.Launch) (time.Duration, error) {
+	var calls []func() error
+	for i := range launches {
+		f, l := m.functions[kernels[i]], &launches[i]
+		if err := allow(f, l); err != nil {
 			return 0, err
 		}
+		calls = append(calls, func() error { return launchKernel(f, l) })
 	}
 	start, err := newEvent()
 	if err != nil {
@@ -268,7 +288,7 @@ func (d *device) timed(ctx context.Context, f cu.Function, l *bench.Launch) (tim
 		return 0, err
 	}
 	defer end.free()
-	for _, f := range []func() error{start.record, func() error { return launchKernel(f, l) }, end.record} {
+	for _, f := range append(append([]func() error{start.record}, calls...), end.record) {
 		if err := f(); err != nil {
 			return 0, err
 		}

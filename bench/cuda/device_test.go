@@ -77,7 +77,7 @@ func TestLaunch(t *testing.T) {
 	m, err := d.Load(t.Context(), "k.ptx", []byte(kernels))
 	require.NoError(t, err)
 	require.Len(t, m.Kernels, 4)
-	to, err := d.Alloc(172, 0)
+	to, err := d.Alloc(176, 0)
 	require.NoError(t, err)
 	tensor := &bench.TensorMap{
 		Type: ptx.BF16, Address: 4096, Dims: []uint64{64, 7}, Strides: []uint64{256}, Box: []uint32{32, 5}, Swizzle: 128, Atom: 64, FillNaN: true,
@@ -91,7 +91,7 @@ func TestLaunch(t *testing.T) {
 	r, err := d.Launch(t.Context(), m, "echo", launch)
 	require.NoError(t, err)
 	require.Equal(t, 250*time.Microsecond, r.Time)
-	got := make([]byte, 172)
+	got := make([]byte, 176)
 	require.NoError(t, d.Read(to, 0, got))
 	require.EqualValues(t, 7, got[0])
 	require.EqualValues(t, 1<<40, binary.LittleEndian.Uint64(got[8:]))
@@ -99,8 +99,19 @@ func TestLaunch(t *testing.T) {
 	for i, want := range []uint64{9, 2, 4096, 64, 7, 256, 32, 5, 1, 1, 0, 6, 1} {
 		require.Equal(t, want, binary.LittleEndian.Uint64(got[32+8*i:]), "number %d of the tensor map", i)
 	}
-	for i, want := range []uint32{2, 1, 1} {
-		require.Equal(t, want, binary.LittleEndian.Uint32(got[160+4*i:]), "cluster")
+	require.Equal(t, []uint32{2, 1, 1, 0}, launched(t, d, to))
+	for _, early := range []bool{false, true} {
+		for _, cluster := range []uint32{0, 2} {
+			how := launch
+			how.Early, how.Cluster = early, [3]uint32{cluster}
+			_, err := d.Launch(t.Context(), m, "echo", how)
+			require.NoError(t, err)
+			want := []uint32{cluster, cluster / 2, cluster / 2, 0}
+			if early {
+				want[3] = 1
+			}
+			require.Equal(t, want, launched(t, d, to))
+		}
 	}
 	for want, change := range map[string]func(*bench.Launch){
 		"kernel echo: 4 arguments: the kernel has 5 parameters":               func(l *bench.Launch) { l.Args = l.Args[:4] },
@@ -119,6 +130,46 @@ func TestLaunch(t *testing.T) {
 	_, err = d.Launch(t.Context(), m, "echo", launch)
 	require.ErrorContains(t, err, "not loaded")
 	require.NoError(t, d.Close())
+}
+
+// launched is what the kernel echo was launched with beside its arguments: the extents of
+// clusters, and whether it may start early.
+func launched(t *testing.T, d bench.Device, to bench.Buffer) []uint32 {
+	t.Helper()
+	b := make([]byte, 16)
+	require.NoError(t, d.Read(to, 160, b))
+	out := make([]uint32, 4)
+	for i := range out {
+		out[i] = binary.LittleEndian.Uint32(b[4*i:])
+	}
+	return out
+}
+
+// Several launches are one span of time, and what one of them does wrong is theirs.
+func TestLaunchAll(t *testing.T) {
+	d := testDriver(t)
+	defer d.Close()
+	all, ok := d.(bench.Overlapper)
+	require.True(t, ok)
+	m, err := d.Load(t.Context(), "k.ptx", []byte(kernels))
+	require.NoError(t, err)
+	to, err := d.Alloc(176, 0)
+	require.NoError(t, err)
+	echo := func(x byte, early bool) bench.Launch {
+		return bench.Launch{Early: early, Args: []bench.Arg{bench.Pointer(to), {x}, bench.U64(0), bench.U32(0), make(bench.Arg, 128)}}
+	}
+	r, err := all.LaunchAll(t.Context(), m, []string{"echo", "echo"}, []bench.Launch{echo(1, false), echo(2, true)})
+	require.NoError(t, err)
+	require.Equal(t, 250*time.Microsecond, r.Time)
+	got := make([]byte, 1)
+	require.NoError(t, d.Read(to, 0, got))
+	require.EqualValues(t, 2, got[0])
+	require.Equal(t, []uint32{0, 0, 0, 1}, launched(t, d, to))
+
+	_, err = all.LaunchAll(t.Context(), m, []string{"echo", "strays"}, []bench.Launch{echo(1, false), {SharedBytes: -1}})
+	require.ErrorContains(t, err, "kernel strays: -1 bytes of shared memory")
+	_, err = all.LaunchAll(t.Context(), m, []string{"strays", "echo"}, []bench.Launch{{}, echo(3, true)})
+	require.EqualError(t, err, "k.ptx: kernel strays, echo: an illegal memory access was encountered (700)")
 }
 
 // PTX that the driver refuses is refused with its log; PTX that is none before that.

@@ -19,20 +19,31 @@ static CUresult load(CUmodule *module, const void *image, char *log, size_t byte
 
 // launch starts a kernel whose parameters lie at offsets of a block of
 // bytes. dims are the grid's, the block's and the cluster's extents, the
-// last zeros for none.
-static CUresult launch(CUfunction f, const unsigned *dims, unsigned shared, char *params, const size_t *offsets, int n) {
+// last zeros for none. An early one may start while the kernel before runs.
+static CUresult launch(CUfunction f, const unsigned *dims, int early, unsigned shared, char *params, const size_t *offsets, int n) {
 	void *at[n > 0 ? n : 1];
 	for (int i = 0; i < n; i++) at[i] = params + offsets[i];
-	if (dims[6] == 0) // drivers before 11.8 have no other call
+	CUlaunchAttribute attrs[2];
+	unsigned numAttrs = 0;
+	memset(attrs, 0, sizeof attrs);
+	if (dims[6] != 0) {
+		CUlaunchAttribute *a = &attrs[numAttrs++];
+		a->id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+		a->value.clusterDim.x = dims[6];
+		a->value.clusterDim.y = dims[7];
+		a->value.clusterDim.z = dims[8];
+	}
+	if (early) {
+		CUlaunchAttribute *a = &attrs[numAttrs++];
+		a->id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+		a->value.programmaticStreamSerializationAllowed = 1;
+	}
+	if (numAttrs == 0) // drivers before 11.8 have no other call
 		return cuLaunchKernel(f, dims[0], dims[1], dims[2], dims[3], dims[4], dims[5], shared, NULL, at, NULL);
-	CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
-	cluster.value.clusterDim.x = dims[6];
-	cluster.value.clusterDim.y = dims[7];
-	cluster.value.clusterDim.z = dims[8];
 	CUlaunchConfig config = {
 		.gridDimX = dims[0], .gridDimY = dims[1], .gridDimZ = dims[2],
 		.blockDimX = dims[3], .blockDimY = dims[4], .blockDimZ = dims[5],
-		.sharedMemBytes = shared, .attrs = &cluster, .numAttrs = 1,
+		.sharedMemBytes = shared, .attrs = attrs, .numAttrs = numAttrs,
 	};
 	return cuLaunchKernelEx(&config, f, at, NULL);
 }
@@ -146,7 +157,11 @@ func launchKernel(f cu.Function, l *bench.Launch) error {
 		params = append(params, a...)
 	}
 	params = append(params, 0)
-	r := C.launch(handle[C.CUfunction](uintptr(f)), &dims[0], C.uint(l.SharedBytes), (*C.char)(unsafe.Pointer(&params[0])), &offsets[0], C.int(len(l.Args)))
+	var early C.int
+	if l.Early {
+		early = 1
+	}
+	r := C.launch(handle[C.CUfunction](uintptr(f)), &dims[0], early, C.uint(l.SharedBytes), (*C.char)(unsafe.Pointer(&params[0])), &offsets[0], C.int(len(l.Args)))
 	return failed("cuLaunchKernel", r)
 }
 

@@ -322,8 +322,8 @@ func (f *variantWriter) body() error {
 		bytes := product(append([]expr{number(int64(b.Elem.MemoryBits() / 8))}, t.dims...)...)
 		f.add(jen.Id("p").Dot("workspace").Call(bytes.code(), jen.Lit(b.Zero)))
 	}
-	for _, s := range p.Steps {
-		if err := f.step(s); err != nil {
+	for i, s := range p.Steps {
+		if err := f.step(s, i == 0); err != nil {
 			return fmt.Errorf("kernel %s: %w", s.Kernel, err)
 		}
 	}
@@ -355,7 +355,7 @@ func (f *variantWriter) dense(t *tensor) {
 }
 
 // step writes the checks, the tile space and the parameters of a launch.
-func (f *variantWriter) step(s ir.Step) error {
+func (f *variantWriter) step(s ir.Step, first bool) error {
 	c := f.v.Compiled
 	var k *codegen.Kernel
 	for i := range c.Kernels {
@@ -395,6 +395,9 @@ func (f *variantWriter) step(s ir.Step) error {
 	}
 	if k.Cluster > 1 {
 		f.add(jen.Id("p").Dot("cluster").Call(jen.Lit(k.Cluster)))
+	}
+	if k.Waits && !first {
+		f.add(jen.Id("p").Dot("early").Call())
 	}
 	for _, p := range k.Params {
 		f.param(p, args[p.Arg], alignOf(k, p.Arg))

@@ -150,7 +150,7 @@ func Ours(text []byte) bool {
 func packageDoc(p *Package) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Package %s holds GPU kernels and plans to launch them.\n\n", p.Name)
-	b.WriteString("A plan is made from a Device and a shape alone, without a GPU. To run one, give its\nsteps to any binding of the CUDA driver, or implement Launcher and call Run.\n\n")
+	b.WriteString("A plan is made from a Device and a shape alone, without a GPU. To run one, give its\nsteps to any binding of the CUDA driver, or implement Launcher (with tensor maps Encoder,\nto overlap launches EarlyLauncher) and call Run.\n\n")
 	b.WriteString("Made by\n\n")
 	fmt.Fprintf(&b, "\t%s", p.Command)
 	for _, f := range p.Families {

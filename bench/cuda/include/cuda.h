@@ -172,6 +172,7 @@ typedef enum {
 
 typedef enum {
 	CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
+	CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6,
 } CUlaunchAttributeID;
 
 typedef enum {
@@ -216,6 +217,7 @@ typedef union {
 	struct {
 		unsigned x, y, z;
 	} clusterDim;
+	int programmaticStreamSerializationAllowed;
 } CUlaunchAttributeValue;
 
 typedef struct {

@@ -50,7 +50,7 @@ CUresult cuGetErrorString(CUresult r, const char **text) {
 	*text = r == CUDA_ERROR_ILLEGAL_ADDRESS ? "an illegal memory access was encountered" : "something is wrong";
 	return CUDA_SUCCESS;
 }
-CUresult cuCtxCreate(CUcontext *c, unsigned flags, CUdevice d) { current = *c = (CUcontext)&context; return CUDA_SUCCESS; }
+CUresult cuCtxCreate(CUcontext *c, unsigned flags, CUdevice d) { current = *c = (CUcontext)&context; outcome = CUDA_SUCCESS; return CUDA_SUCCESS; }
 CUresult cuCtxDestroy(CUcontext c) { current = NULL; return live ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS; }
 
 CUresult cuMemAlloc(CUdeviceptr *p, size_t n) {
@@ -101,33 +101,48 @@ static void vecadd(void **p) {
 	for (int i = 0; i < *(int *)p[3]; i++) c[i] = a[i] + b[i];
 }
 
+// launched is what a launch's attributes say: the cluster's extents, and whether the kernel
+// may start early.
+struct launched {
+	unsigned cluster[3];
+	int early;
+};
+
 // echo(to, u8, u64, u32, map): what it was passed, one after the other.
-static void echo(void **p, const unsigned *cluster) {
+static void echo(void **p, const struct launched *how) {
 	char *to = *(char **)p[0];
 	memcpy(to, p[1], 1);
 	memcpy(to + 8, p[2], 8);
 	memcpy(to + 16, p[3], 4);
 	memcpy(to + 32, p[4], 128);
-	memcpy(to + 160, cluster, 12);
+	memcpy(to + 160, how, 16);
 }
 
-static CUresult run(CUfunction f, unsigned shared, void **p, const unsigned *cluster) {
+static CUresult run(CUfunction f, unsigned shared, void **p, const struct launched *how) {
 	WANT_CONTEXT;
+	if (outcome != CUDA_SUCCESS) return CUDA_SUCCESS; // behind one that goes on, or did wrong
 	if (shared + 1000 > 49152 && shared > f->shared) return CUDA_ERROR_INVALID_VALUE;
-	outcome = CUDA_SUCCESS;
 	if (!strcmp(f->name, "vecadd")) vecadd(p);
-	else if (!strcmp(f->name, "echo")) echo(p, cluster);
+	else if (!strcmp(f->name, "echo")) echo(p, how);
 	else if (!strcmp(f->name, "strays")) outcome = CUDA_ERROR_ILLEGAL_ADDRESS;
 	else if (!strcmp(f->name, "endless")) outcome = CUDA_ERROR_NOT_READY;
 	return CUDA_SUCCESS;
 }
 CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, CUstream s, void **p, void **extra) {
 	if (!(gx && gy && gz && bx && by && bz)) return CUDA_ERROR_INVALID_VALUE;
-	return run(f, shared, p, (unsigned[3]){0, 0, 0});
+	return run(f, shared, p, &(struct launched){0});
 }
 CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **p, void **extra) {
-	if (c->numAttrs != 1 || c->attrs->id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) return CUDA_ERROR_INVALID_VALUE;
-	return run(f, c->sharedMemBytes, p, &c->attrs->value.clusterDim.x);
+	struct launched how = {0};
+	for (unsigned i = 0; i < c->numAttrs; i++) {
+		CUlaunchAttributeValue *v = &c->attrs[i].value;
+		switch (c->attrs[i].id) {
+		case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: memcpy(how.cluster, v, 12); break;
+		case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: how.early = v->programmaticStreamSerializationAllowed; break;
+		default: return CUDA_ERROR_INVALID_VALUE;
+		}
+	}
+	return run(f, c->sharedMemBytes, p, &how);
 }
 
 CUresult cuEventCreate(CUevent *e, unsigned flags) { WANT_CONTEXT; *e = calloc(1, sizeof **e); live++; return CUDA_SUCCESS; }

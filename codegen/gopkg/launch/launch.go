@@ -44,6 +44,7 @@ type Step struct {
 	Entry                string
 	Grid, Block, Cluster [3]uint32 // Cluster is zero for none
 	Shared               uint32    // dynamic; above 48 KiB the function's limit must be raised first
+	Early                bool      // may start while the step before runs: see EarlyLauncher
 	Offsets, Sizes       []int     // of the parameters in what Pack gives, in bytes
 	TensorMaps           []TensorMap
 
@@ -121,6 +122,17 @@ type Encoder interface {
 	EncodeTensorMap(m *TensorMap, address uint64) ([128]byte, error)
 }
 
+// EarlyLauncher is a Launcher that can let a kernel start while the one before it on the
+// stream still runs, which hides the time of a launch. LaunchEarly is Launch with the
+// attribute CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION of 1 for the driver's
+// cuLaunchKernelEx, beside that of the cluster if there is one. Nothing else is to be done:
+// the kernel itself waits for all that came before it on the stream, and only then touches
+// memory. It is for Steps that are Early alone; with Launch they are as right, and later.
+type EarlyLauncher interface {
+	Launcher
+	LaunchEarly(function uintptr, grid, block, cluster [3]uint32, shared uint32, stream uintptr, params []byte, offsets []int) error
+}
+
 // Args are a family's arguments.
 type Args interface{ values() ([]uint64, error) }
 
@@ -152,7 +164,11 @@ func (p *Plan) Run(l Launcher, a Args, workspace []uint64, stream uintptr) error
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.Entry, err)
 		}
-		if err := l.Launch(f, s.Grid, s.Block, s.Cluster, s.Shared, stream, params, s.Offsets); err != nil {
+		launch := l.Launch
+		if e, ok := l.(EarlyLauncher); ok && s.Early {
+			launch = e.LaunchEarly
+		}
+		if err := launch(f, s.Grid, s.Block, s.Cluster, s.Shared, stream, params, s.Offsets); err != nil {
 			return fmt.Errorf("%s: %w", s.Entry, err)
 		}
 	}
@@ -350,6 +366,11 @@ func (p *planner) step(image []byte, entry string, threads, shared uint32, count
 // cluster puts blocks of the last step into clusters.
 func (p *planner) cluster(blocks uint32) {
 	p.plan.Steps[len(p.plan.Steps)-1].Cluster = [3]uint32{blocks, 1, 1}
+}
+
+// early lets the last step start while the one before it runs, for which its kernel waits.
+func (p *planner) early() {
+	p.plan.Steps[len(p.plan.Steps)-1].Early = true
 }
 
 // wave gives the last step a grid of at most so many blocks, which go on from tile to tile

@@ -34,6 +34,17 @@ func (e *encoder) EncodeTensorMap(m *TensorMap, address uint64) (b [128]byte, er
 	return b, nil
 }
 
+// hurried is one that lets kernels start early.
+type hurried struct {
+	recorder
+	early []int // of the launches
+}
+
+func (h *hurried) LaunchEarly(f uintptr, grid, block, cluster [3]uint32, shared uint32, stream uintptr, params []byte, offsets []int) error {
+	h.early = append(h.early, len(h.params))
+	return h.Launch(f, grid, block, cluster, shared, stream, params, offsets)
+}
+
 type addresses []uint64
 
 func (a addresses) values() ([]uint64, error) { return a, nil }
@@ -72,6 +83,24 @@ func TestRunEncodesTensorMaps(t *testing.T) {
 	require.EqualError(t, planned(0).Run(&e, args, nil, 0), "k: tensor map 0: no swizzle")
 	require.ErrorContains(t, p.Run(&e, addresses{0, 4104}, nil, 0), "x at 0x1008: want an address that is a multiple of 16")
 	require.ErrorContains(t, p.Run(&e, addresses{0, 0}, nil, 0), "x: address 0: want one on the device")
+}
+
+// Steps that wait for those before are launched early where the launcher can do that.
+func TestRunLaunchesEarly(t *testing.T) {
+	p := new(planner)
+	p.step(nil, "first", 128, 0, 4)
+	p.step(nil, "second", 128, 0, 4)
+	p.early()
+	p.step(nil, "third", 128, 0, 4)
+	plan, err := p.done("k", "", "default")
+	require.NoError(t, err)
+	var h hurried
+	require.NoError(t, plan.Run(&h, addresses{}, nil, 0))
+	require.Equal(t, []int{1}, h.early)
+	require.Len(t, h.params, 3)
+	var r recorder
+	require.NoError(t, plan.Run(&r, addresses{}, nil, 0))
+	require.Len(t, r.params, 3)
 }
 
 // A device gets the first variant that it runs, one made for it before others.

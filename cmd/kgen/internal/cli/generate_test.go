@@ -126,6 +126,7 @@ type launched struct {
 	Block      [3]uint32
 	Cluster    [3]uint32
 	Shared     uint32
+	Early      bool
 	Offsets    []int
 	Sizes      []int
 	TensorMaps []struct {
@@ -264,11 +265,12 @@ func runGenerated(t *testing.T, program string, f *family.Family, p family.Probl
 	var steps []launched
 	require.NoError(t, json.Unmarshal(out, &steps))
 	maps := 0
-	for _, s := range steps {
+	for i, s := range steps {
+		require.Equal(t, i > 0 && gpu.CC.AtLeast(9, 0), s.Early)
 		maps += len(s.TensorMaps)
 		s.encode(t, dev)
 		m := must(dev.Load(t.Context(), s.Entry+".ptx", bytes.TrimSuffix(s.Image, []byte{0})))
-		l := bench.Launch{Grid: s.Grid, Block: s.Block, Cluster: s.Cluster, SharedBytes: int64(s.Shared)}
+		l := bench.Launch{Grid: s.Grid, Block: s.Block, Cluster: s.Cluster, SharedBytes: int64(s.Shared), Early: s.Early}
 		for i, at := range s.Offsets {
 			l.Args = append(l.Args, s.Params[at:at+s.Sizes[i]])
 		}
