@@ -33,6 +33,7 @@ type lowering struct {
 	pending  unordered
 
 	copies    []*ir.Op // by tensor maps, not committed yet
+	acquired  *ir.Op   // what they wait for; nil: nothing
 	mbarsMade bool
 	written   bool        // shared memory by threads, since copies by tensor maps would see it
 	role      *int        // being lowered; nil: there are none, or none yet
@@ -297,6 +298,9 @@ func (l *lowering) loop(o *ir.Op) {
 		}
 		return next
 	})
+	if phased { // NVRTC would unroll it, which waits at mbarriers gain nothing by
+		l.b.Unroll(1)
+	}
 	l.pending = l.pending.or(before)
 	if turn {
 		l.b.BarArrive(l.turns.other, l.turns.threads)

@@ -84,6 +84,8 @@ const (
 	// manyRegisters are accumulators beside which a thread's share of a multiprocessor's
 	// registers does not hold the rest.
 	manyRegisters = 112
+	// mostAccumulators are those beside which the rest wants all that a thread may have.
+	mostAccumulators = 200
 	// fewRegisters are those of the role that copies, and mostRegisters what others may
 	// then have: what public kernels for sm_90a settle on.
 	fewRegisters  = 24
@@ -109,7 +111,7 @@ func (l *lowering) registersOfRoles(o *ir.Op) (fewer, more int) {
 		}
 	}
 	fewer = fewRegisters
-	if l.s.Persistent {
+	if l.s.Persistent && accumulators < mostAccumulators {
 		fewer = walkRegisters
 	}
 	start := registersPerSM / l.s.Threads / 8 * 8
@@ -154,6 +156,15 @@ func (l *lowering) acquire(o *ir.Op) {
 		l.meet()
 		return
 	}
+	if l.inRole(copyRole) && mapped(l.plan.signalledOf(o.Args)) {
+		l.acquired = o // the thread that copies waits
+		return
+	}
+	l.awaitFree(o)
+}
+
+// awaitFree waits until the other role's warps have given a buffer back.
+func (l *lowering) awaitFree(o *ir.Op) {
 	r, k := l.plan.signalledOf(o.Args), o.Operand("slot")
 	free := l.b.Xor(l.phase(k, r.Type.Depth), l.b.Const32(1))
 	l.b.MbarWait(l.freed(r, k), free)

@@ -49,13 +49,10 @@ func (l *lowering) tensorStart() {
 	l.written = false
 }
 
-// firstThread is true in one thread of the block, or of the role that copies.
+// firstThread is true in one thread of the block.
 func (l *lowering) firstThread() *simt.Value {
 	b := l.b
 	lane := b.Cmp(simt.EQ, b.And(l.tid(), b.Const32(31)), b.Const32(0))
-	if l.inRole(copyRole) {
-		return lane
-	}
 	return b.And(b.Cmp(simt.EQ, b.ShrU(l.tid(), b.Const32(layout.LaneBits)), b.Const32(0)), lane)
 }
 
@@ -71,14 +68,14 @@ func (l *lowering) mbarrier(ring, k *ir.Value) *simt.Value {
 }
 
 // tensorCommit starts the copies that a commit closes: one thread says how many bytes
-// will come, and asks for them.
+// will come, and asks for them; in the role that copies it has waited for the buffers.
 func (l *lowering) tensorCommit(o *ir.Op) {
 	ring := l.plan.signalledOf(o.Args)
 	slot := o.Operand("slot")
 	b := l.b
 	bytes := 0
-	copies := l.copies
-	l.copies = nil
+	copies, acquired := l.copies, l.acquired
+	l.copies, l.acquired = nil, nil
 	for _, c := range copies {
 		t := c.Operand("ring").Type
 		bytes += t.Elements() * bytesOf(t.Elem)
@@ -89,17 +86,31 @@ func (l *lowering) tensorCommit(o *ir.Op) {
 	if len(copies) == 0 {
 		return
 	}
-	p := l.firstThread()
-	if q := copies[0].Operand("pred"); q != nil {
-		p = l.both(p, l.scalar(q))
-	}
 	mbar := l.mbarrier(ring, slot)
-	l.under(p, func() {
+	start := func() {
 		b.MbarExpect(mbar, bytes)
 		for _, c := range copies {
 			l.tensorCopy(c, mbar)
 		}
-	})
+	}
+	var p *simt.Value
+	if q := copies[0].Operand("pred"); q != nil {
+		p = l.scalar(q)
+	}
+	if !l.inRole(copyRole) {
+		l.under(l.both(l.firstThread(), p), start)
+		return
+	}
+	// Of an elected thread ptxas knows that it is alone: behind a branch, which the wait
+	// keeps it from making predicates of, it has what such a thread asks for in uniform
+	// registers. Where not, it makes a loop over threads of each instruction.
+	b.If(b.Elect(), func() []*simt.Value {
+		if acquired != nil {
+			l.awaitFree(acquired)
+		}
+		l.under(p, start)
+		return nil
+	}, nil)
 }
 
 // tensorCopy asks for the boxes of a copy, one for each atom of its rows; where the

@@ -103,7 +103,7 @@ func (l *lowering) tensorStore(o *ir.Op) {
 	depth := buf.size / (size * l.mainWarps())
 	warp := b.ShrU(b.Special(simt.TidX), b.Const32(layout.LaneBits))
 	base := b.Add(b.Add(b.SharedBase(), b.Const32(buf.offset)), b.Mul(warp, b.Const32(size*depth)))
-	first := b.Cmp(simt.EQ, b.And(l.tid(), b.Const32(31)), b.Const32(0))
+	first := b.Elect()
 	rows := f.l.ThreadBases(0)
 	clear(rows[:layout.LaneBits])
 	row := l.index(rows, true) // of the warp
@@ -125,7 +125,7 @@ func (l *lowering) tensorStore(o *ir.Op) {
 			m := l.tensorMap(o, a, s.shared, storeRows)
 			tensor := l.passed(m, o.View().Name+"_map")
 			place := l.boxAt(a, m, b.Const32(s.column), b.Add(row, b.Const32(band)))
-			l.under(first, func() { b.TensorStore(slot, tensor, place, s.shared.Size()) })
+			b.If(first, func() []*simt.Value { b.TensorStore(slot, tensor, place, s.shared.Size()); return nil }, nil)
 			b.BulkCommit()
 			n++
 		}

@@ -222,7 +222,7 @@ func (l *lowering) asynchronous(o *ir.Op) bool {
 // copiedHere tells whether the threads themselves copy to one of the rings, no tensor map and
 // no other role: a wait for them is a barrier.
 func (l *lowering) copiedHere(rings []*ir.Value) bool {
-	return slices.ContainsFunc(rings, func(r *ir.Value) bool { return l.plan.buffers[mbarOf{r}] == nil })
+	return slices.ContainsFunc(rings, func(r *ir.Value) bool { return !l.plan.signals(r) })
 }
 
 // barrier makes all warps meet.

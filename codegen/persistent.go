@@ -159,6 +159,7 @@ func (l *lowering) tileLoop(clusters, stride, phase, slot *simt.Value, body func
 		body(i.Named("tile"))
 		return []*simt.Value{l.at.phase, l.at.remainder}
 	})
+	l.b.Unroll(1)
 }
 
 // oneTile lowers a role's operations for the block's tile in a cluster of a number.

@@ -1,13 +1,16 @@
 package codegen_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/kgen-dev/kgen/codegen"
+	"github.com/kgen-dev/kgen/codegen/nvrtc"
 	"github.com/kgen-dev/kgen/codegen/nvrtc/nvrtctest"
 )
 
@@ -55,8 +58,12 @@ func randomPersistent(t *testing.T, r *rand.Rand, schedule string, seed uint64) 
 	if schedule == "1" {
 		warps = pick("4", "8")
 	}
+	rows := map[string]string{"4": "64", "8": "128"}[warps]
+	if schedule == "2" {
+		rows = pick("64", "128")
+	}
 	settings := []string{
-		"BM=" + map[string]string{"4": "64", "8": "128"}[warps], "warps=" + warps, "BN=" + pick("64", "80", "96", "128", "176"), "BK=" + map[bool]string{true: "32", false: pick("32", "64")}[dtype == "tf32"],
+		"BM=" + rows, "warps=" + warps, "BN=" + pick("64", "80", "96", "128", "176", "208"), "BK=" + map[bool]string{true: "32", false: pick("32", "64")}[dtype == "tf32"],
 		"stages=" + pick("2", "3", "4"), "group=" + pick("1", "4", "8"), "cluster=" + pick("1", "1", "2", "4"), "persistent=" + schedule,
 	}
 	s := hopperSample(t, "gemm", flags, settings, seed)
@@ -90,5 +97,44 @@ func TestWaveOfPersistentBlocks(t *testing.T) {
 			}
 		}
 		require.Len(t, seen, int(test.want))
+	}
+}
+
+// TestWideTilesInTurns: a warpgroup holds a tile of 128x208 sums without spills, and its
+// products run one after the other. The thread that copies is alone, so that ptxas makes no
+// loop over threads of what it asks for.
+func TestWideTilesInTurns(t *testing.T) {
+	ptxas, disasm := nvrtctest.Ptxas(t), nvrtctest.Nvdisasm(t)
+	for _, flags := range []map[string]string{{}, {"layout": "nt"}, {"out": "f32"}} {
+		s := hopperSample(t, "gemm", flags, []string{"BM=128", "BN=208", "BK=64", "warps=4", "stages=4", "group=8", "cluster=2", "persistent=2"}, 0)
+		c, err := codegen.Compile(s.prog, s.gpu, codegen.Options{Verify: true})
+		require.NoError(t, err)
+		require.True(t, c.Module.Kernels[0].Pingpong, "%v: %q", flags, c.Kernels[0].Notes)
+		text, err := c.PTX()
+		require.NoError(t, err)
+		r, err := ptxas.Assemble(context.Background(), []byte(text), c.Module.Arch)
+		require.NoError(t, err)
+		require.Zero(t, r.Usage[0].SpillStoreBytes, "%v", flags)
+		require.Empty(t, nvrtc.Serialised(r.Log))
+		sass, err := disasm.Disassemble(context.Background(), r.Cubin)
+		require.NoError(t, err)
+		require.Equal(t, 8, strings.Count(sass, "HGMMA.64x208x16"), "%v", flags)
+		_, copies, found := strings.Cut(sass, "USETMAXREG.DEALLOC")
+		require.True(t, found)
+		require.Contains(t, copies, "UTMALDG")
+		require.NotContains(t, copies, "BRA.U.ANY", "%v", flags)
+	}
+}
+
+// TestMbarriersOfGroups: buffers that are filled and waited for together have two mbarriers,
+// one that says that they are full and one that they are free.
+func TestMbarriersOfGroups(t *testing.T) {
+	for persistent, stages := range []int{4, 3} {
+		s := hopperSample(t, "gemm", nil, []string{"BM=128", "BN=128", "BK=64", fmt.Sprint("stages=", stages), fmt.Sprint("persistent=", persistent)}, 0)
+		c, err := codegen.Compile(s.prog, s.gpu, codegen.Options{Verify: true})
+		require.NoError(t, err)
+		text, err := c.PTX()
+		require.NoError(t, err)
+		require.Equal(t, 2*stages, strings.Count(text, "mbarrier.init"))
 	}
 }

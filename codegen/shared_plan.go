@@ -17,19 +17,22 @@ type sharedPlan struct {
 	size    int
 	align   int
 
-	signalled       []*ir.Value // those with mbarriers: tensor maps fill them, or one role for another
+	signalled       []*ir.Value // those with mbarriers
 	copiesByThreads bool        // there are others
 
 	handed map[*ir.Value]handing // rings that one role fills for another
 	stores []*buffer             // of a persistent kernel's stores by tensor maps
 }
 
-// signalledOf is the first of the rings that has mbarriers; nil if none has.
+// signals tells whether mbarriers say when a ring's buffers are full: tensor maps fill them,
+// or one role for another.
+func (p *sharedPlan) signals(ring *ir.Value) bool { return p.handed[ring].full > 0 || mapped(ring) }
+
+// signalledOf is the first of the rings whose mbarriers stand for all of those that are
+// filled together; nil if none has any.
 func (p *sharedPlan) signalledOf(rings []*ir.Value) *ir.Value {
-	for _, r := range rings {
-		if p.buffers[mbarOf{r}] != nil {
-			return r
-		}
+	if i := slices.IndexFunc(rings, p.signals); i >= 0 {
+		return rings[i]
 	}
 	return nil
 }
@@ -58,7 +61,8 @@ type room struct {
 // planShared chooses layouts and offsets. In a persistent kernel the rings and what is
 // being stored live on from tile to tile; stores get what is left.
 func planShared(k *ir.Kernel, f *facts, warps int, kept room) (*sharedPlan, error) {
-	p := &planner{kept: kept, f: f, warps: warps, users: usersOf(k.Body), plan: &sharedPlan{buffers: map[any]*buffer{}, align: 16, handed: handedOver(k)}, rings: map[*ir.Value]*ringUse{}, reads: map[*ir.Value]*ringUse{}}
+	p := &planner{kept: kept, f: f, warps: warps, users: usersOf(k.Body), plan: &sharedPlan{buffers: map[any]*buffer{}, align: 16, handed: handedOver(k)}, rings: map[*ir.Value]*ringUse{}, reads: map[*ir.Value]*ringUse{}, leads: map[*ir.Value]bool{}}
+	p.lead(k.Body)
 	if err := p.walk(k.Body); err != nil {
 		return nil, err
 	}
@@ -123,6 +127,7 @@ type planner struct {
 	list  []*buffer
 	rings map[*ir.Value]*ringUse
 	reads map[*ir.Value]*ringUse // what dots load late, perhaps transposed
+	leads map[*ir.Value]bool     // rings that stand for those filled and waited for together
 	order []*ringUse
 }
 
@@ -192,6 +197,19 @@ func handedOver(k *ir.Kernel) map[*ir.Value]handing {
 	return found
 }
 
+// lead finds the rings that stand for all that are filled together.
+func (p *planner) lead(r *ir.Region) {
+	for _, o := range r.Ops {
+		switch o.Code {
+		case ir.OpAcquire, ir.OpCommit, ir.OpWait, ir.OpRelease:
+			p.leads[p.plan.signalledOf(o.Args)] = true
+		}
+		for _, in := range o.Regions {
+			p.lead(in)
+		}
+	}
+}
+
 // exchange plans where the blocks of a cluster put their parts of a reduction: others
 // write there at any time, so it is for nothing else.
 func (p *planner) exchange(o *ir.Op) {
@@ -239,13 +257,14 @@ func (p *planner) ring(o *ir.Op) {
 	b := &buffer{depth: ringDepth(v), first: p.n, last: p.n}
 	u := &ringUse{value: v, buf: b}
 	p.rings[v] = u
-	if p.plan.handed[v].full > 0 || mapped(v) {
+	switch {
+	case !p.plan.signals(v):
+		p.plan.copiesByThreads = true
+	case p.leads[v]:
 		m := &buffer{size: mbarBytes, depth: 2 * v.Type.Depth, align: mbarBytes, last: math.MaxInt}
 		p.list = append(p.list, m)
 		p.plan.buffers[mbarOf{v}] = m
 		p.plan.signalled = append(p.plan.signalled, v)
-	} else {
-		p.plan.copiesByThreads = true
 	}
 	p.order = append(p.order, u)
 	p.list = append(p.list, b)

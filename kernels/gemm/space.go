@@ -38,12 +38,12 @@ func (p *Problem) space() *space.Space {
 		},
 		Constraints: []space.Constraint{
 			{Name: "shared", Expr: "stages*BK*((BM+BN)*elem + 32*padded) + persistent*(2048*warps + 1024) <= shared", Doc: "the stages of A and B fit a block's shared memory, with the padding of those that aren't along K, beside 16 rows of 128 bytes a warp of what persistent blocks store"},
-			{Name: "accumulators", Expr: "BM*BN <= acc*32*warps", Doc: "acc sums a thread at most"},
+			{Name: "accumulators", Expr: "BM*BN <= acc*32*warps || persistent == 2 && BM*BN <= turn*32*warps", Doc: "acc sums a thread at most, and turn of them where warpgroups have tiles in turns"},
 			{Name: "warp tile", Expr: "BM*BN >= 256*warps", Doc: "a warp has a 16x16 piece of C at least"},
 			{Name: "copy", Expr: "min(BM, BN)*BK*elem >= 256*warps", Doc: "every other thread copies 16 bytes of each operand at least"},
 			{Name: "rows", Expr: "BK*elem >= 32 && BK*elem <= 256", Doc: "a row of a stage has 32 to 256 bytes"},
 			{Name: "oversize", Expr: "(BM < 2*M || BM <= 32) && (BN < 2*N || BN <= 32) && (BK < 2*K || BK <= 16 || BK*elem <= 32)", Doc: "no tile twice the problem"},
-			{Name: "columns", Expr: "BN % 64 == 0 || BN == 32 || wgmma == 1 && portable == 0 && split == 1 && BM % 64 == 0 && BM == 16*warps && BK*elem == 128", Doc: "as many columns as warpgroups take, but no power of two, only for their products"},
+			{Name: "columns", Expr: "BN % 64 == 0 || BN == 32 || wgmma == 1 && portable == 0 && split == 1 && BM % 64 == 0 && (BM == 16*warps || persistent == 2 && BM == 32*warps) && BK*elem == 128", Doc: "as many columns as warpgroups take, but no power of two, only for their products"},
 			{Name: "depth", Expr: "stages <= max(2, ceildiv(ceildiv(K, BK), split))", Doc: "no more stages than steps"},
 			{Name: "raster", Expr: "group == 1 || ceildiv(M, BM) > group", Doc: "groups only where there are several"},
 			{Name: "split", Expr: "split == 1 || ceildiv(K, BK) >= split && ceildiv(M, BM)*ceildiv(N, BN)*split <= 2*sm_count", Doc: "K is cut only to fill idle SMs"},
@@ -69,6 +69,10 @@ func (p *Problem) Space(gpu *target.GPU) (*space.Bound, error) {
 		env["acc"] = 64 // the fragments of A and B take registers too
 	case p.small():
 		env["acc"] = 96 // so do the products of a step, which are added to the sums
+	}
+	env["turn"] = env["acc"]
+	if !p.small() {
+		env["turn"] = 208 // of the 240 registers that such a warpgroup's threads have at most
 	}
 	env["padded"], env["sums"] = p.padded(), p.sums()
 	env["wgmma"], env["maps"] = 0, 0

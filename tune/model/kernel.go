@@ -49,11 +49,10 @@ type ring struct {
 	depth  int // buffers of each; 0: there is none
 }
 
-// ringOf finds the ring by its mbarriers: each buffer of what a tensor map copies has one
+// ringOf finds the ring by its mbarriers: each group of buffers that tensor maps fill has one
 // with one arrival.
 func ringOf(k *simt.Kernel) ring {
-	full := 0
-	once, again := map[*simt.Value]bool{}, map[*simt.Value]bool{} // tensor maps outside and inside loops
+	full, once := 0, 0 // mbarriers, and those of what is copied outside of loops
 	var r ring
 	var walk func(b *simt.Block, inLoop bool)
 	walk = func(b *simt.Block, inLoop bool) {
@@ -66,10 +65,8 @@ func ringOf(k *simt.Kernel) ring {
 				full++
 			case in.Op == simt.OpMbarExpect && inLoop:
 				r.groups++
-			case in.Op == simt.OpTensorLoad && inLoop:
-				again[in.Args[1]] = true
-			case in.Op == simt.OpTensorLoad:
-				once[in.Args[1]] = true
+			case in.Op == simt.OpMbarExpect:
+				once++
 			}
 			walk(in.Body, inLoop || in.Op == simt.OpFor)
 			walk(in.Else, inLoop)
@@ -77,7 +74,7 @@ func ringOf(k *simt.Kernel) ring {
 	}
 	walk(k.Body, false)
 	if r.groups > 0 {
-		r.depth = (full - len(once)) / len(again)
+		r.depth = (full - once) / r.groups
 	}
 	return r
 }
@@ -116,9 +113,8 @@ func (f *first) find(b *simt.Block) bool {
 		case in.Op == simt.OpMbarExpect:
 			f.own += int(in.Imm)
 		case in.Op == simt.OpFor:
-			i := slices.IndexFunc(in.Body.Instrs, func(x *simt.Instr) bool { return x.Op == simt.OpMbarExpect })
-			if i >= 0 {
-				f.group = int(in.Body.Instrs[i].Imm)
+			if x := expects(in.Body); x != nil {
+				f.group = int(x.Imm)
 				return true
 			}
 			if f.find(in.Body) { // of a tile
@@ -129,6 +125,27 @@ func (f *first) find(b *simt.Block) bool {
 		}
 	}
 	return false
+}
+
+// expects is the first instruction of a block, or of its branches, that says how many bytes
+// will come; nil if there is none.
+func expects(b *simt.Block) *simt.Instr {
+	if b == nil {
+		return nil
+	}
+	for _, in := range b.Instrs {
+		switch in.Op {
+		case simt.OpMbarExpect:
+			return in
+		case simt.OpIf:
+			for _, side := range []*simt.Block{in.Body, in.Else} {
+				if x := expects(side); x != nil {
+					return x
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // overlap is the exponent under which times inside an SM add up.

@@ -149,6 +149,17 @@ func (w *walk) shuffle(in *simt.Instr) {
 	copy(w.vector(r), out)
 }
 
+// elect sets a predicate in the first lane of each warp.
+func (w *walk) elect(r *simt.Value) {
+	x := w.vector(r)
+	for i := range x {
+		x[i] = 0
+		if (w.first0+int64(i))%warpSize == 0 {
+			x[i] = 1
+		}
+	}
+}
+
 // shuffled is the lane whose value a lane gets (PTX ISA, shfl.sync): its own where the
 // one asked for lies outside its segment.
 func shuffled(in *simt.Instr, lane, by int) int {

@@ -215,8 +215,12 @@ func (w *walk) compute(in *simt.Instr) {
 		w.load(in)
 		return
 	}
-	if in.Op == simt.OpShfl {
+	switch in.Op {
+	case simt.OpShfl:
 		w.shuffle(in)
+		return
+	case simt.OpElect:
+		w.elect(r)
 		return
 	}
 	f := w.eval[r.ID]

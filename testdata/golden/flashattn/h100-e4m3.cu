@@ -100,6 +100,12 @@ static __device__ __forceinline__ void bar_sync(u32 id, u32 threads) {
   asm volatile("bar.sync %0, %1;" :  : "r"(id), "r"(threads) : "memory");
 }
 
+static __device__ __forceinline__ bool elect() {
+  u32 d;
+  asm volatile("{ .reg .pred p; elect.sync _|p, -1; selp.u32 %0, 1, 0, p; }" : "=r"(d) : );
+  return d != 0;
+}
+
 static __device__ __forceinline__ u32 cvt_bf16x2(float a, float b) {
   u32 d;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(a), "f"(b));
@@ -231,6 +237,7 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const __grid_const
     max_1[1] = __uint_as_float(0xff800000u);
     sum[0] = 0.0f;
     sum[1] = 0.0f;
+    #pragma unroll 1
     for (int n = 0; n < (int)end; n += 32) {
       const u32 r8 = slot << 3;
       const u32 r9 = smem_base + r8;
@@ -453,6 +460,7 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const __grid_const
     // store o
     bar_sync(1u, 128);
     const u32 r28 = smem_base + (r3 << 11);
+    const bool p15 = elect();
     const u32 r29 = r3 << 4;
     const u32 r30 = ((tid >> 3) & 1u) << 10;
     const u32 r31 = ((tid & 7u) * 144u) ^ (((tid >> 4) & 1u) << 4);
@@ -462,105 +470,113 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const __grid_const
     stmatrix_x4(r28 + ((r31 ^ 96u) + r30), cvt_bf16x2(f81, f80), cvt_bf16x2(f83, f82), cvt_bf16x2(f85, f84), cvt_bf16x2(f87, f86));
     fence_proxy_async_shared_cta();
     __syncwarp();
-    if (p1) {
-      tensor_store_4d(r28, o_map_at, 0u, h, first + r29, b);
+    const u32 r32 = first + r29;
+    if (p15) {
+      tensor_store_4d(r28, o_map_at, 0u, h, r32, b);
     }
     cp_async_bulk_commit();
     cp_async_bulk_wait_read<0>();
-    const bool p15 = sum[0] < 1.1754944e-38f;
+    const bool p16 = sum[0] < 1.1754944e-38f;
     const float f88 = sum[0] * 4.2949673e+09f;
-    const float f89 = p15 ? f88 : sum[0];
+    const float f89 = p16 ? f88 : sum[0];
     const float f90 = lg2(f89);
-    const bool p16 = sum[1] < 1.1754944e-38f;
+    const bool p17 = sum[1] < 1.1754944e-38f;
     const float f91 = sum[1] * 4.2949673e+09f;
-    const float f92 = p16 ? f91 : sum[1];
+    const float f92 = p17 ? f91 : sum[1];
     const float f93 = lg2(f92);
-    const float f94 = fmaf(max_1[0], f4, ((p15 ? f90 - 32.0f : f90) - 8.0f) * 0.6931472f);
-    const float f95 = fmaf(max_1[1], f4, ((p16 ? f93 - 32.0f : f93) - 8.0f) * 0.6931472f);
+    const float f94 = fmaf(max_1[0], f4, ((p16 ? f90 - 32.0f : f90) - 8.0f) * 0.6931472f);
+    const float f95 = fmaf(max_1[1], f4, ((p17 ? f93 - 32.0f : f93) - 8.0f) * 0.6931472f);
     // store lse
     const u64 at1 = lse_at + n1 * (lse_stride0 << 2) + (i64)(int)h * (lse_stride1 << 2);
-    const u32 r32 = ((tid >> 2) & 7u) ^ r29;
-    const u64 at2 = at1 + (i64)(int)first * 4 + (i64)(int)r32 * 4;
-    const u32 r33 = Sq - (first + r32);
-    const bool p17 = (tid & 3u) == 0u;
-    if (p17 && (int)r33 > 0) {
+    const u32 r33 = ((tid >> 2) & 7u) ^ r29;
+    const u64 at2 = at1 + (i64)(int)first * 4 + (i64)(int)r33 * 4;
+    const u32 r34 = Sq - (first + r33);
+    const bool p18 = (tid & 3u) == 0u;
+    if (p18 && (int)r34 > 0) {
       st_global_f32(at2, p13 ? __uint_as_float(0xff800000u) : f94);
     }
-    if (p17 && (int)r33 > 8) {
+    if (p18 && (int)r34 > 8) {
       st_global_f32(at2 + 32, p14 ? __uint_as_float(0xff800000u) : f95);
     }
   } else {
     if (r3 == 4u) {
       u32 phase_1 = 0u;
       u32 slot_1 = 0u;
+      #pragma unroll 1
       for (int n_1 = 0; n_1 < (int)end; n_1 += 32) {
-        const u32 r34 = phase_1 ^ 1u;
         const u32 r35 = slot_1 << 3;
         const u32 r36 = smem_base + r35;
-        mbarrier_wait(r36 + 16416, r34);
-        const u32 r37 = slot_1 << 11;
-        const u32 r38 = smem_base + r37;
-        if (p1) {
+        const u32 r37 = r36 + 16400u;
+        const bool p19 = elect();
+        if (p19) {
+          const u32 r38 = phase_1 ^ 1u;
+          mbarrier_wait(r36 + 16416, r38);
           mbarrier_expect(r36 + 16400, 2048);
-          tensor_load_4d(r38 + 4096, k_map_at, r36 + 16400u, 0u, kv_head, (u32)n_1, b);
+          const u32 r39 = slot_1 << 11;
+          tensor_load_4d(smem_base + r39 + 4096, k_map_at, r37, 0u, kv_head, (u32)n_1, b);
         }
-        mbarrier_wait(r36 + 16448, r34);
-        if (p1) {
+        const u32 r40 = r36 + 16432u;
+        const bool p20 = elect();
+        if (p20) {
+          const u32 r41 = phase_1 ^ 1u;
+          mbarrier_wait(r36 + 16448, r41);
           mbarrier_expect(r36 + 16432, 2048);
-          tensor_load_4d(r38 + 8192, v_map_at, r36 + 16432u, 0u, kv_head, (u32)n_1, b);
+          const u32 r42 = slot_1 << 11;
+          tensor_load_4d(smem_base + r42 + 8192, v_map_at, r40, 0u, kv_head, (u32)n_1, b);
         }
-        const bool p18 = slot_1 == 1u;
-        phase_1 = phase_1 ^ (p18 ? 1u : 0u);
-        const u32 r39 = slot_1 + 1u;
-        slot_1 = r39 & 1u;
+        const bool p21 = slot_1 == 1u;
+        phase_1 = phase_1 ^ (p21 ? 1u : 0u);
+        const u32 r43 = slot_1 + 1u;
+        slot_1 = r43 & 1u;
       }
     }
     if ((int)r3 >= 6) {
-      const u32 r40 = tid & 63u;
-      const u32 r41 = r40 >> 3;
-      const u32 r42 = (r41 & 3u) << 9;
-      const u32 r43 = (tid & 1u) << 6;
-      const u32 r44 = r40 >> 1;
-      const u32 r45 = r40 >> 5;
-      const u32 r46 = (r43 ^ ((r44 & 3u) * 144u)) ^ (r45 << 4);
-      const u32 r47 = (r40 >> 2) & 1u;
-      const u32 r48 = ((r43 ^ ((r44 & 1u) * 144u)) ^ (r47 << 5)) ^ ((r41 & 1u) << 5);
-      const bool p19 = (tid & 16u) != 0u;
-      const u32 r49 = p19 ? 30001u : 25632u;
-      const u32 r50 = p19 ? 25632u : 30001u;
-      const u32 r51 = r46 + r42;
-      const u32 r52 = (r46 ^ 32u) + r42;
-      const u32 r53 = (r48 ^ (((r40 >> 4) & 1u) << 4)) + ((r47 << 8) + (r45 << 9));
+      const u32 r44 = tid & 63u;
+      const u32 r45 = r44 >> 3;
+      const u32 r46 = (r45 & 3u) << 9;
+      const u32 r47 = (tid & 1u) << 6;
+      const u32 r48 = r44 >> 1;
+      const u32 r49 = r44 >> 5;
+      const u32 r50 = (r47 ^ ((r48 & 3u) * 144u)) ^ (r49 << 4);
+      const u32 r51 = (r44 >> 2) & 1u;
+      const u32 r52 = ((r47 ^ ((r48 & 1u) * 144u)) ^ (r51 << 5)) ^ ((r45 & 1u) << 5);
+      const bool p22 = (tid & 16u) != 0u;
+      const u32 r53 = p22 ? 30001u : 25632u;
+      const u32 r54 = p22 ? 25632u : 30001u;
+      const u32 r55 = r50 + r46;
+      const u32 r56 = (r50 ^ 32u) + r46;
+      const u32 r57 = (r52 ^ (((r44 >> 4) & 1u) << 4)) + ((r51 << 8) + (r49 << 9));
       u32 phase_2 = 0u;
       u32 slot_2 = 0u;
+      #pragma unroll 1
       for (int n_2 = 0; n_2 < (int)end; n_2 += 32) {
-        const u32 r54 = slot_2 << 3;
-        const u32 r55 = smem_base + r54;
-        mbarrier_wait(r55 + 16432, phase_2);
-        const u32 r56 = slot_2 << 11;
-        const u32 r57 = smem_base + r56;
-        const u32 r58 = phase_2 ^ 1u;
-        mbarrier_wait(r55 + 16480, r58);
-        u32 r59, r60, r61, r62;
-        ldmatrix_x4_trans(r59, r60, r61, r62, r57 + r51 + 8192);
+        const u32 r58 = slot_2 << 3;
+        const u32 r59 = smem_base + r58;
+        mbarrier_wait(r59 + 16432, phase_2);
+        const u32 r60 = slot_2 << 11;
+        const u32 r61 = smem_base + r60;
+        const u32 r62 = phase_2 ^ 1u;
+        mbarrier_wait(r59 + 16480, r62);
         u32 r63, r64, r65, r66;
-        ldmatrix_x4_trans(r63, r64, r65, r66, r57 + r52 + 8192);
-        const u32 r67 = r57 + r53;
-        stmatrix_x4(r67 + 12288, prmt(r59, r60, r49), prmt(r59, r60, r50), prmt(r61, r62, r49), prmt(r61, r62, r50));
-        stmatrix_x4(r67 + 13312, prmt(r63, r64, r49), prmt(r63, r64, r50), prmt(r65, r66, r49), prmt(r65, r66, r50));
+        ldmatrix_x4_trans(r63, r64, r65, r66, r61 + r55 + 8192);
+        u32 r67, r68, r69, r70;
+        ldmatrix_x4_trans(r67, r68, r69, r70, r61 + r56 + 8192);
+        const u32 r71 = r61 + r57;
+        stmatrix_x4(r71 + 12288, prmt(r63, r64, r53), prmt(r63, r64, r54), prmt(r65, r66, r53), prmt(r65, r66, r54));
+        stmatrix_x4(r71 + 13312, prmt(r67, r68, r53), prmt(r67, r68, r54), prmt(r69, r70, r53), prmt(r69, r70, r54));
         __syncwarp();
         if (p1) {
-          mbarrier_arrive(r55 + 16448);
+          mbarrier_arrive(r59 + 16448);
         }
         fence_proxy_async_shared_cta();
         __syncwarp();
         if (p1) {
-          mbarrier_arrive(r55 + 16464);
+          mbarrier_arrive(r59 + 16464);
         }
-        const bool p20 = slot_2 == 1u;
-        phase_2 = phase_2 ^ (p20 ? 1u : 0u);
-        const u32 r68 = slot_2 + 1u;
-        slot_2 = r68 & 1u;
+        const bool p23 = slot_2 == 1u;
+        phase_2 = phase_2 ^ (p23 ? 1u : 0u);
+        const u32 r72 = slot_2 + 1u;
+        slot_2 = r72 & 1u;
       }
     }
   }

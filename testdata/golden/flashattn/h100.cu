@@ -114,6 +114,12 @@ static __device__ __forceinline__ void bar_sync(u32 id, u32 threads) {
   asm volatile("bar.sync %0, %1;" :  : "r"(id), "r"(threads) : "memory");
 }
 
+static __device__ __forceinline__ bool elect() {
+  u32 d;
+  asm volatile("{ .reg .pred p; elect.sync _|p, -1; selp.u32 %0, 1, 0, p; }" : "=r"(d) : );
+  return d != 0;
+}
+
 static __device__ __forceinline__ void stmatrix_x4(u32 at, u32 r0, u32 r1, u32 r2, u32 r3) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" :  : "r"(at), "r"(r0), "r"(r1), "r"(r2), "r"(r3) : "memory");
 }
@@ -337,6 +343,7 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const __grid_const
       for (int e = 0; e < 32; ++e) {
         acc[e] = 0.0f;
       }
+      #pragma unroll 1
       for (int n = 16; n < (int)end; n += 16) {
         const u32 r14 = slot << 11;
         // dot
@@ -619,6 +626,7 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const __grid_const
     // store o
     bar_sync(1u, 128);
     const u32 r31 = smem_base + (r3 << 11);
+    const bool p17 = elect();
     const u32 r32 = r3 << 4;
     const u32 r33 = ((tid >> 3) & 1u) << 10;
     const u32 r34 = ((tid & 7u) * 144u) ^ (((tid >> 4) & 1u) << 4);
@@ -628,57 +636,64 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const __grid_const
     stmatrix_x4(r31 + ((r34 ^ 96u) + r33), cvt_bf16x2(f144, f143), cvt_bf16x2(f146, f145), cvt_bf16x2(f148, f147), cvt_bf16x2(f150, f149));
     fence_proxy_async_shared_cta();
     __syncwarp();
-    if (p1) {
-      tensor_store_4d(r31, o_map_at, 0u, h, first + r32, b);
+    const u32 r35 = first + r32;
+    if (p17) {
+      tensor_store_4d(r31, o_map_at, 0u, h, r35, b);
     }
     cp_async_bulk_commit();
     cp_async_bulk_wait_read<0>();
-    const bool p17 = sum[0] < 1.1754944e-38f;
+    const bool p18 = sum[0] < 1.1754944e-38f;
     const float f151 = sum[0] * 4.2949673e+09f;
-    const float f152 = p17 ? f151 : sum[0];
+    const float f152 = p18 ? f151 : sum[0];
     const float f153 = lg2(f152);
-    const bool p18 = sum[1] < 1.1754944e-38f;
+    const bool p19 = sum[1] < 1.1754944e-38f;
     const float f154 = sum[1] * 4.2949673e+09f;
-    const float f155 = p18 ? f154 : sum[1];
+    const float f155 = p19 ? f154 : sum[1];
     const float f156 = lg2(f155);
-    const float f157 = fmaf(max_1[0], scale, (p17 ? f153 - 32.0f : f153) * 0.6931472f);
-    const float f158 = fmaf(max_1[1], scale, (p18 ? f156 - 32.0f : f156) * 0.6931472f);
+    const float f157 = fmaf(max_1[0], scale, (p18 ? f153 - 32.0f : f153) * 0.6931472f);
+    const float f158 = fmaf(max_1[1], scale, (p19 ? f156 - 32.0f : f156) * 0.6931472f);
     // store lse
     const u64 at1 = lse_at + (i64)(int)b * (lse_stride0 << 2) + (i64)(int)h * (lse_stride1 << 2);
-    const u32 r35 = ((tid >> 2) & 7u) ^ r32;
-    const u64 at2 = at1 + (i64)(int)first * 4 + (i64)(int)r35 * 4;
-    const u32 r36 = Sq - (first + r35);
-    const bool p19 = (tid & 3u) == 0u;
-    if (p19 && (int)r36 > 0) {
+    const u32 r36 = ((tid >> 2) & 7u) ^ r32;
+    const u64 at2 = at1 + (i64)(int)first * 4 + (i64)(int)r36 * 4;
+    const u32 r37 = Sq - (first + r36);
+    const bool p20 = (tid & 3u) == 0u;
+    if (p20 && (int)r37 > 0) {
       st_global_f32(at2, p15 ? __uint_as_float(0xff800000u) : f157);
     }
-    if (p19 && (int)r36 > 8) {
+    if (p20 && (int)r37 > 8) {
       st_global_f32(at2 + 32, p16 ? __uint_as_float(0xff800000u) : f158);
     }
   } else {
     if (r3 == 4u) {
       u32 phase_1 = 0u;
       u32 slot_1 = 0u;
+      #pragma unroll 1
       for (int n_1 = 0; n_1 < (int)end; n_1 += 16) {
-        const u32 r37 = phase_1 ^ 1u;
         const u32 r38 = slot_1 << 3;
         const u32 r39 = smem_base + r38;
-        mbarrier_wait(r39 + 16416, r37);
-        const u32 r40 = slot_1 << 11;
-        const u32 r41 = smem_base + r40;
-        if (p1) {
+        const u32 r40 = r39 + 16400u;
+        const bool p21 = elect();
+        if (p21) {
+          const u32 r41 = phase_1 ^ 1u;
+          mbarrier_wait(r39 + 16416, r41);
           mbarrier_expect(r39 + 16400, 2048);
-          tensor_load_4d(r41 + 8192, k_map_at, r39 + 16400u, 0u, kv_head, (u32)n_1, b);
+          const u32 r42 = slot_1 << 11;
+          tensor_load_4d(smem_base + r42 + 8192, k_map_at, r40, 0u, kv_head, (u32)n_1, b);
         }
-        mbarrier_wait(r39 + 16448, r37);
-        if (p1) {
+        const u32 r43 = r39 + 16432u;
+        const bool p22 = elect();
+        if (p22) {
+          const u32 r44 = phase_1 ^ 1u;
+          mbarrier_wait(r39 + 16448, r44);
           mbarrier_expect(r39 + 16432, 2048);
-          tensor_load_4d(r41 + 12288, v_map_at, r39 + 16432u, 0u, kv_head, (u32)n_1, b);
+          const u32 r45 = slot_1 << 11;
+          tensor_load_4d(smem_base + r45 + 12288, v_map_at, r43, 0u, kv_head, (u32)n_1, b);
         }
-        const bool p20 = slot_1 == 1u;
-        phase_1 = phase_1 ^ (p20 ? 1u : 0u);
-        const u32 r42 = slot_1 + 1u;
-        slot_1 = r42 & 1u;
+        const bool p23 = slot_1 == 1u;
+        phase_1 = phase_1 ^ (p23 ? 1u : 0u);
+        const u32 r46 = slot_1 + 1u;
+        slot_1 = r46 & 1u;
       }
     }
   }

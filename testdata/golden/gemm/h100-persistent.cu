@@ -70,6 +70,12 @@ static __device__ __forceinline__ u32 cvt_bf16x2(float a, float b) {
   return d;
 }
 
+static __device__ __forceinline__ bool elect() {
+  u32 d;
+  asm volatile("{ .reg .pred p; elect.sync _|p, -1; selp.u32 %0, 1, 0, p; }" : "=r"(d) : );
+  return d != 0;
+}
+
 template <int N> static __device__ __forceinline__ void cp_async_bulk_wait_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" : : "n"(N) : "memory");
 }
@@ -98,7 +104,7 @@ static __device__ __forceinline__ void tensor_load_2d_multicast(u32 to, u64 map,
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%3, %4}], [%2], %5;" :  : "r"(to), "l"(map), "r"(mbar), "r"(c0), "r"(c1), "h"(blocks) : "memory");
 }
 
-// 65600 bytes of shared memory.
+// 65568 bytes of shared memory.
 extern "C" __global__ void __launch_bounds__(384)
 __cluster_dims__(2, 1, 1)
 gemm(int M, int N, int K, const __grid_constant__ TensorMap c_map, const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap b_map) {
@@ -116,18 +122,13 @@ gemm(int M, int N, int K, const __grid_constant__ TensorMap c_map, const __grid_
   const u32 r3 = block_x >> 1;
   const u32 r4 = (((M + 127u) >> 7) + 1u) >> 1;
   const u32 r5 = tid & 31u;
-  const bool p1 = r5 == 0u;
   const u32 r6 = tid >> 5;
-  const bool p2 = r6 == 0u && p1;
-  if (p2) {
+  const bool p1 = r6 == 0u && r5 == 0u;
+  if (p1) {
     mbarrier_init(smem_base + 65536, 1);
     mbarrier_init(smem_base + 65552, 16);
     mbarrier_init(smem_base + 65544, 1);
     mbarrier_init(smem_base + 65560, 16);
-    mbarrier_init(smem_base + 65568, 1);
-    mbarrier_init(smem_base + 65584, 8);
-    mbarrier_init(smem_base + 65576, 1);
-    mbarrier_init(smem_base + 65592, 8);
   }
   fence_proxy_async_shared_cta();
   barrier_cluster_arrive_release();
@@ -139,7 +140,7 @@ gemm(int M, int N, int K, const __grid_constant__ TensorMap c_map, const __grid_
     const u32 r10 = r9 * r1;
     // dot
     const u32 r11 = (tid >> 7) << 13;
-    const bool p3 = (int)r5 < 2;
+    const bool p2 = (int)r5 < 2;
     const u32 r12 = tid & 1u;
     // store c
     const u32 r13 = smem_base + (r6 << 11);
@@ -152,6 +153,7 @@ gemm(int M, int N, int K, const __grid_constant__ TensorMap c_map, const __grid_
     const u32 r20 = r13 + ((r16 ^ 96u) + r15);
     u32 phase = 0u;
     u32 slot = 0u;
+    #pragma unroll 1
     for (int tile = (int)r3; tile < (int)r7; tile += (int)r8) {
       const u32 r21 = (u32)tile / r10 * r9;
       const u32 r22 = min((int)(r4 - r21), (int)r9);
@@ -165,6 +167,7 @@ gemm(int M, int N, int K, const __grid_constant__ TensorMap c_map, const __grid_
       for (int e = 0; e < 32; ++e) {
         sum[e] = 0.0f;
       }
+      #pragma unroll 1
       for (int k = 0; k < K; k += 64) {
         const u32 r24 = slot << 3;
         mbarrier_wait(smem_base + r24 + 65536, phase);
@@ -179,24 +182,24 @@ gemm(int M, int N, int K, const __grid_constant__ TensorMap c_map, const __grid_
         wgmma_m64n64k16_f32_bf16_bf16_tb(sum, pack_i64(r28 + 65540u, 0x40000040u), pack_i64(r27 + 0x2000100u, 0x40000040u));
         wgmma_m64n64k16_f32_bf16_bf16_tb(sum, pack_i64(r28 + 65542u, 0x40000040u), pack_i64(r27 + 0x2000180u, 0x40000040u));
         wgmma_commit_group_sync_aligned();
-        const bool p4 = (int)it > 0;
+        const bool p3 = (int)it > 0;
         wgmma_wait_1();
         const u32 r29 = slot + 1u;
         const u32 r30 = r29 & 1u;
         __syncwarp();
-        if (p4 && p3) {
+        if (p3 && p2) {
           mbarrier_arrive_at(smem_base + (r30 << 3) + 65552u, r12);
         }
         it = it + 1u;
-        const bool p5 = slot == 1u;
-        phase = phase ^ (p5 ? 1u : 0u);
+        const bool p4 = slot == 1u;
+        phase = phase ^ (p4 ? 1u : 0u);
         slot = r30;
       }
       wgmma_wait_0(sum);
-      const bool p6 = (int)it > 0;
+      const bool p5 = (int)it > 0;
       const u32 r31 = slot + 1u;
       __syncwarp();
-      if (p6 && p3) {
+      if (p5 && p2) {
         mbarrier_arrive_at(smem_base + ((r31 & 1u) << 3) + 65552u, r12);
       }
       const u32 h1 = cvt_bf16x2(sum[1], sum[0]);
@@ -216,6 +219,7 @@ gemm(int M, int N, int K, const __grid_constant__ TensorMap c_map, const __grid_
       const u32 h15 = cvt_bf16x2(sum[29], sum[28]);
       const u32 h16 = cvt_bf16x2(sum[31], sum[30]);
       // store c
+      const bool p6 = elect();
       cp_async_bulk_wait_read<0>();
       __syncwarp();
       stmatrix_x4(r17 + 49152, h1, h2, h3, h4);
@@ -224,47 +228,49 @@ gemm(int M, int N, int K, const __grid_constant__ TensorMap c_map, const __grid_
       stmatrix_x4(r20 + 49152, h13, h14, h15, h16);
       fence_proxy_async_shared_cta();
       __syncwarp();
-      if (p1) {
-        tensor_store_2d(r13 + 49152, c_map_at, col, row + r14);
+      const u32 r32 = row + r14;
+      if (p6) {
+        tensor_store_2d(r13 + 49152, c_map_at, col, r32);
       }
       cp_async_bulk_commit();
     }
     cp_async_bulk_wait_read<0>();
   } else {
     if (r6 == 8u) {
-      const u32 r32 = r4 * r1;
-      const u32 r33 = blocks_x >> 1;
-      const u32 r34 = min((int)r4, 4);
-      const u32 r35 = r34 * r1;
-      const u32 r36 = cluster_ctarank << 5;
-      const u32 r37 = cluster_ctarank << 12;
+      const u32 r33 = r4 * r1;
+      const u32 r34 = blocks_x >> 1;
+      const u32 r35 = min((int)r4, 4);
+      const u32 r36 = r35 * r1;
       u32 phase_1 = 0u;
       u32 slot_1 = 0u;
-      for (int tile_1 = (int)r3; tile_1 < (int)r32; tile_1 += (int)r33) {
-        const u32 r38 = (u32)tile_1 / r35 * r34;
-        const u32 r39 = min((int)(r4 - r38), (int)r34);
-        const u32 r40 = (u32)tile_1 % r35;
-        const u32 j_1 = r40 / r39;
-        const u32 i_1 = ((r38 + r40 % r39) << 1) + r2;
+      #pragma unroll 1
+      for (int tile_1 = (int)r3; tile_1 < (int)r33; tile_1 += (int)r34) {
+        const u32 r37 = (u32)tile_1 / r36 * r35;
+        const u32 r38 = min((int)(r4 - r37), (int)r35);
+        const u32 r39 = (u32)tile_1 % r36;
+        const u32 j_1 = r39 / r38;
+        const u32 i_1 = ((r37 + r39 % r38) << 1) + r2;
         const u32 row_1 = i_1 << 7;
         const u32 col_1 = j_1 << 6;
+        #pragma unroll 1
         for (int k_1 = 0; k_1 < K; k_1 += 64) {
-          const u32 r41 = phase_1 ^ 1u;
-          const u32 r42 = slot_1 << 3;
-          const u32 r43 = smem_base + r42;
-          const u32 r44 = r43 + 65536u;
-          mbarrier_wait(r43 + 65552, r41);
-          const u32 r45 = slot_1 << 14;
-          const u32 r46 = slot_1 << 13;
-          if (p1) {
-            mbarrier_expect(r43 + 65536, 24576);
-            tensor_load_2d(smem_base + r45, a_map_at, r44, (u32)k_1, row_1);
-            tensor_load_2d_multicast(smem_base + r46 + r37 + 32768, b_map_at, r44, col_1, k_1 + r36, 3);
+          const u32 r40 = slot_1 << 3;
+          const u32 r41 = smem_base + r40;
+          const u32 r42 = r41 + 65536u;
+          const bool p7 = elect();
+          if (p7) {
+            const u32 r43 = phase_1 ^ 1u;
+            mbarrier_wait(r41 + 65552, r43);
+            mbarrier_expect(r41 + 65536, 24576);
+            const u32 r44 = slot_1 << 14;
+            tensor_load_2d(smem_base + r44, a_map_at, r42, (u32)k_1, row_1);
+            const u32 r45 = slot_1 << 13;
+            tensor_load_2d_multicast(smem_base + r45 + (cluster_ctarank << 12) + 32768, b_map_at, r42, col_1, k_1 + (cluster_ctarank << 5), 3);
           }
-          const bool p7 = slot_1 == 1u;
-          phase_1 = phase_1 ^ (p7 ? 1u : 0u);
-          const u32 r47 = slot_1 + 1u;
-          slot_1 = r47 & 1u;
+          const bool p8 = slot_1 == 1u;
+          phase_1 = phase_1 ^ (p8 ? 1u : 0u);
+          const u32 r46 = slot_1 + 1u;
+          slot_1 = r46 & 1u;
         }
       }
     }

@@ -64,6 +64,12 @@ static __device__ __forceinline__ u32 cvt_bf16x2(float a, float b) {
   return d;
 }
 
+static __device__ __forceinline__ bool elect() {
+  u32 d;
+  asm volatile("{ .reg .pred p; elect.sync _|p, -1; selp.u32 %0, 1, 0, p; }" : "=r"(d) : );
+  return d != 0;
+}
+
 template <int N> static __device__ __forceinline__ void cp_async_bulk_wait_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" : : "n"(N) : "memory");
 }
@@ -88,7 +94,7 @@ static __device__ __forceinline__ void tensor_load_2d(u32 to, u64 map, u32 mbar,
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" :  : "r"(to), "l"(map), "r"(mbar), "r"(c0), "r"(c1) : "memory");
 }
 
-// 65632 bytes of shared memory.
+// 65584 bytes of shared memory.
 extern "C" __global__ void __launch_bounds__(384)
 gemm(int M, int N, int K, const __grid_constant__ TensorMap c_map, const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap b_map) {
   const u32 block_x = blockIdx.x;
@@ -111,12 +117,6 @@ gemm(int M, int N, int K, const __grid_constant__ TensorMap c_map, const __grid_
     mbarrier_init(smem_base + 65568, 4);
     mbarrier_init(smem_base + 65552, 1);
     mbarrier_init(smem_base + 65576, 4);
-    mbarrier_init(smem_base + 65584, 1);
-    mbarrier_init(smem_base + 65608, 4);
-    mbarrier_init(smem_base + 65592, 1);
-    mbarrier_init(smem_base + 65616, 4);
-    mbarrier_init(smem_base + 65600, 1);
-    mbarrier_init(smem_base + 65624, 4);
   }
   fence_proxy_async_shared_cta();
   __syncthreads();
@@ -137,10 +137,11 @@ gemm(int M, int N, int K, const __grid_constant__ TensorMap c_map, const __grid_
     u32 phase = p3 ? r10 : 0u;
     u32 slot = p3 ? r11 : 0u;
     const u32 r13 = r6 * blocks_x;
+    #pragma unroll 1
     for (int tile = (int)block_x; tile < (int)r5; tile += (int)r12) {
       const u32 r14 = tile + r13;
-      u32 r36;
       u32 r37;
+      u32 r38;
       if ((int)r14 < (int)r5) {
         const u32 r15 = min((int)r1, 8);
         const u32 r16 = r15 * r2;
@@ -159,6 +160,7 @@ gemm(int M, int N, int K, const __grid_constant__ TensorMap c_map, const __grid_
         for (int e = 0; e < 32; ++e) {
           sum[e] = 0.0f;
         }
+        #pragma unroll 1
         for (int k = 0; k < K; k += 64) {
           const u32 r20 = slot_1 << 3;
           mbarrier_wait(smem_base + r20 + 65536, phase_1);
@@ -215,6 +217,7 @@ gemm(int M, int N, int K, const __grid_constant__ TensorMap c_map, const __grid_
         const u32 h16 = cvt_bf16x2(sum[31], sum[30]);
         // store c
         const u32 r31 = smem_base + (r3 << 11);
+        const bool p7 = elect();
         cp_async_bulk_wait_read<0>();
         __syncwarp();
         const u32 r32 = ((r4 >> 3) & 1u) << 10;
@@ -225,23 +228,24 @@ gemm(int M, int N, int K, const __grid_constant__ TensorMap c_map, const __grid_
         stmatrix_x4(r31 + ((r33 ^ 96u) + r32) + 49152, h13, h14, h15, h16);
         fence_proxy_async_shared_cta();
         __syncwarp();
-        if (p1) {
-          tensor_store_2d(r31 + 49152, c_map_at, col, row + ((r4 >> 5) << 4));
+        const u32 r34 = row + ((r4 >> 5) << 4);
+        if (p7) {
+          tensor_store_2d(r31 + 49152, c_map_at, col, r34);
         }
         cp_async_bulk_commit();
-        const u32 r34 = slot_1 + r11;
-        const bool p7 = (int)r34 >= 3;
-        const u32 r35 = phase_1 ^ r10;
-        r36 = r35 ^ (p7 ? 1u : 0u);
-        r37 = p7 ? r34 - 3u : r34;
+        const u32 r35 = slot_1 + r11;
+        const bool p8 = (int)r35 >= 3;
+        const u32 r36 = phase_1 ^ r10;
+        r37 = r36 ^ (p8 ? 1u : 0u);
+        r38 = p8 ? r35 - 3u : r35;
       } else {
         bar_sync(r7, 256);
         bar_arrive(r8, 256);
-        r36 = phase;
-        r37 = slot;
+        r37 = phase;
+        r38 = slot;
       }
-      phase = r36;
-      slot = r37;
+      phase = r37;
+      slot = r38;
     }
     if (r6 == 0u) {
       bar_sync(r7, 256);
@@ -249,37 +253,40 @@ gemm(int M, int N, int K, const __grid_constant__ TensorMap c_map, const __grid_
     cp_async_bulk_wait_read<0>();
   } else {
     if (r3 == 8u) {
-      const u32 r38 = r1 * r2;
-      const u32 r39 = min((int)r1, 8);
-      const u32 r40 = r39 * r2;
+      const u32 r39 = r1 * r2;
+      const u32 r40 = min((int)r1, 8);
+      const u32 r41 = r40 * r2;
       u32 phase_2 = 0u;
       u32 slot_2 = 0u;
-      for (int tile_1 = (int)block_x; tile_1 < (int)r38; tile_1 += (int)blocks_x) {
-        const u32 r41 = (u32)tile_1 / r40 * r39;
-        const u32 r42 = min((int)(r1 - r41), (int)r39);
-        const u32 r43 = (u32)tile_1 % r40;
-        const u32 i_1 = r41 + r43 % r42;
-        const u32 j_1 = r43 / r42;
+      #pragma unroll 1
+      for (int tile_1 = (int)block_x; tile_1 < (int)r39; tile_1 += (int)blocks_x) {
+        const u32 r42 = (u32)tile_1 / r41 * r40;
+        const u32 r43 = min((int)(r1 - r42), (int)r40);
+        const u32 r44 = (u32)tile_1 % r41;
+        const u32 i_1 = r42 + r44 % r43;
+        const u32 j_1 = r44 / r43;
         const u32 row_1 = i_1 << 6;
         const u32 col_1 = j_1 << 6;
+        #pragma unroll 1
         for (int k_1 = 0; k_1 < K; k_1 += 64) {
-          const u32 r44 = phase_2 ^ 1u;
           const u32 r45 = slot_2 << 3;
           const u32 r46 = smem_base + r45;
           const u32 r47 = r46 + 65536u;
-          mbarrier_wait(r46 + 65560, r44);
-          const u32 r48 = slot_2 << 13;
-          const u32 r49 = smem_base + r48;
-          if (p1) {
+          const bool p9 = elect();
+          if (p9) {
+            const u32 r48 = phase_2 ^ 1u;
+            mbarrier_wait(r46 + 65560, r48);
             mbarrier_expect(r46 + 65536, 16384);
-            tensor_load_2d(r49, a_map_at, r47, (u32)k_1, row_1);
-            tensor_load_2d(r49 + 24576, b_map_at, r47, col_1, (u32)k_1);
+            const u32 r49 = slot_2 << 13;
+            const u32 r50 = smem_base + r49;
+            tensor_load_2d(r50, a_map_at, r47, (u32)k_1, row_1);
+            tensor_load_2d(r50 + 24576, b_map_at, r47, col_1, (u32)k_1);
           }
-          const bool p8 = slot_2 == 2u;
-          phase_2 = phase_2 ^ (p8 ? 1u : 0u);
-          const u32 r50 = slot_2 + 1u;
-          const u32 r51 = slot_2 - 2u;
-          slot_2 = (int)r50 >= 3 ? r51 : r50;
+          const bool p10 = slot_2 == 2u;
+          phase_2 = phase_2 ^ (p10 ? 1u : 0u);
+          const u32 r51 = slot_2 + 1u;
+          const u32 r52 = slot_2 - 2u;
+          slot_2 = (int)r51 >= 3 ? r52 : r51;
         }
       }
     }

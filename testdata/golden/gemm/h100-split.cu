@@ -70,6 +70,12 @@ static __device__ __forceinline__ void bar_sync(u32 id, u32 threads) {
   asm volatile("bar.sync %0, %1;" :  : "r"(id), "r"(threads) : "memory");
 }
 
+static __device__ __forceinline__ bool elect() {
+  u32 d;
+  asm volatile("{ .reg .pred p; elect.sync _|p, -1; selp.u32 %0, 1, 0, p; }" : "=r"(d) : );
+  return d != 0;
+}
+
 static __device__ __forceinline__ void st_shared_v2_f32(u32 at, float r0, float r1) {
   asm volatile("st.shared.v2.b32 [%0], {%1, %2};" :  : "r"(at), "f"(r0), "f"(r1) : "memory");
 }
@@ -116,11 +122,11 @@ static __device__ __forceinline__ void st_global_v2(u64 at, u32 r0, u32 r1) {
   asm volatile("st.global.v2.b32 [%0], {%1, %2};" :  : "l"(at), "r"(r0), "r"(r1) : "memory");
 }
 
-// 36960 bytes of shared memory.
+// 36912 bytes of shared memory.
 extern "C" __global__ void __launch_bounds__(256)
 __cluster_dims__(2, 1, 1)
 gemm_partial(int M, int N, int K, const __grid_constant__ TensorMap part_map, const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap b_map) {
-  __shared__ __align__(1024) u8 smem[36960];
+  __shared__ __align__(1024) u8 smem[36912];
   const u32 block_x = blockIdx.x;
   const u32 tid = threadIdx.x;
   const u32 smem_base = (u32)__cvta_generic_to_shared(smem);
@@ -147,28 +153,21 @@ gemm_partial(int M, int N, int K, const __grid_constant__ TensorMap part_map, co
   const u32 r10 = s * r9;
   const u32 r11 = min(K, (int)(r10 + r9));
   const u32 r12 = tid & 31u;
-  const bool p1 = r12 == 0u;
   const u32 r13 = tid >> 5;
-  const bool p2 = r13 == 0u && p1;
-  if (p2) {
+  const bool p1 = r13 == 0u && r12 == 0u;
+  if (p1) {
     mbarrier_init(smem_base + 36864, 1);
     mbarrier_init(smem_base + 36888, 8);
     mbarrier_init(smem_base + 36872, 1);
     mbarrier_init(smem_base + 36896, 8);
     mbarrier_init(smem_base + 36880, 1);
     mbarrier_init(smem_base + 36904, 8);
-    mbarrier_init(smem_base + 36912, 1);
-    mbarrier_init(smem_base + 36936, 4);
-    mbarrier_init(smem_base + 36920, 1);
-    mbarrier_init(smem_base + 36944, 4);
-    mbarrier_init(smem_base + 36928, 1);
-    mbarrier_init(smem_base + 36952, 4);
   }
   fence_proxy_async_shared_cta();
   barrier_cluster_arrive_release();
   barrier_cluster_wait_acquire();
   if ((int)r13 < 4) {
-    const bool p3 = (int)r12 < 2;
+    const bool p2 = (int)r12 < 2;
     const u32 r14 = tid & 1u;
     u32 it = 0u;
     u32 phase = 0u;
@@ -177,6 +176,7 @@ gemm_partial(int M, int N, int K, const __grid_constant__ TensorMap part_map, co
     for (int e = 0; e < 16; ++e) {
       sum[e] = 0.0f;
     }
+    #pragma unroll 1
     for (int k = (int)r10; k < (int)r11; k += 64) {
       const u32 r15 = slot << 3;
       mbarrier_wait(smem_base + r15 + 36864, phase);
@@ -191,17 +191,17 @@ gemm_partial(int M, int N, int K, const __grid_constant__ TensorMap part_map, co
       wgmma_m64n32k16_f32_bf16_bf16_tb(sum, pack_i64(r19 + 65540u, 0x40000040u), pack_i64(r18 + 0x1000080u, 0x80000020u));
       wgmma_m64n32k16_f32_bf16_bf16_tb(sum, pack_i64(r19 + 65542u, 0x40000040u), pack_i64(r18 + 0x10000c0u, 0x80000020u));
       wgmma_commit_group_sync_aligned();
-      const bool p4 = (int)it > 0;
+      const bool p3 = (int)it > 0;
       wgmma_wait_1();
       const u32 r20 = slot + 2u;
       const u32 r21 = slot - 1u;
       __syncwarp();
-      if (p4 && p3) {
+      if (p3 && p2) {
         mbarrier_arrive_at(smem_base + (((int)r20 >= 3 ? r21 : r20) << 3) + 36888u, r14);
       }
       it = it + 1u;
-      const bool p5 = slot == 2u;
-      phase = phase ^ (p5 ? 1u : 0u);
+      const bool p4 = slot == 2u;
+      phase = phase ^ (p4 ? 1u : 0u);
       const u32 r22 = slot + 1u;
       const u32 r23 = slot - 2u;
       slot = (int)r22 >= 3 ? r23 : r22;
@@ -210,6 +210,7 @@ gemm_partial(int M, int N, int K, const __grid_constant__ TensorMap part_map, co
     // store part
     bar_sync(1u, 128);
     const u32 r24 = smem_base + (r13 << 11);
+    const bool p5 = elect();
     const u32 r25 = ((tid & 3u) << 3) ^ (((tid >> 2) & 7u) * 144u);
     const u32 r26 = r24 + r25;
     st_shared_v2_f32(r26, sum[0], sum[1]);
@@ -225,35 +226,36 @@ gemm_partial(int M, int N, int K, const __grid_constant__ TensorMap part_map, co
     st_shared_v2_f32(r29 + 1024, sum[14], sum[15]);
     fence_proxy_async_shared_cta();
     __syncwarp();
-    if (p1) {
-      tensor_store_3d(r24, part_map_at, col, row + (r13 << 4), s);
+    const u32 r30 = row + (r13 << 4);
+    if (p5) {
+      tensor_store_3d(r24, part_map_at, col, r30, s);
     }
     cp_async_bulk_commit();
     cp_async_bulk_wait_read<0>();
   } else {
     if (r13 == 4u) {
-      const u32 r30 = cluster_ctarank << 5;
-      const u32 r31 = cluster_ctarank << 11;
       u32 phase_1 = 0u;
       u32 slot_1 = 0u;
+      #pragma unroll 1
       for (int k_1 = (int)r10; k_1 < (int)r11; k_1 += 64) {
-        const u32 r32 = phase_1 ^ 1u;
-        const u32 r33 = slot_1 << 3;
-        const u32 r34 = smem_base + r33;
-        const u32 r35 = r34 + 36864u;
-        mbarrier_wait(r34 + 36888, r32);
-        const u32 r36 = slot_1 << 13;
-        const u32 r37 = slot_1 << 12;
-        if (p1) {
-          mbarrier_expect(r34 + 36864, 12288);
-          tensor_load_2d(smem_base + r36, a_map_at, r35, (u32)k_1, row);
-          tensor_load_2d_multicast(smem_base + r37 + r31 + 24576, b_map_at, r35, col, k_1 + r30, 3);
+        const u32 r31 = slot_1 << 3;
+        const u32 r32 = smem_base + r31;
+        const u32 r33 = r32 + 36864u;
+        const bool p6 = elect();
+        if (p6) {
+          const u32 r34 = phase_1 ^ 1u;
+          mbarrier_wait(r32 + 36888, r34);
+          mbarrier_expect(r32 + 36864, 12288);
+          const u32 r35 = slot_1 << 13;
+          tensor_load_2d(smem_base + r35, a_map_at, r33, (u32)k_1, row);
+          const u32 r36 = slot_1 << 12;
+          tensor_load_2d_multicast(smem_base + r36 + (cluster_ctarank << 11) + 24576, b_map_at, r33, col, k_1 + (cluster_ctarank << 5), 3);
         }
-        const bool p6 = slot_1 == 2u;
-        phase_1 = phase_1 ^ (p6 ? 1u : 0u);
-        const u32 r38 = slot_1 + 1u;
-        const u32 r39 = slot_1 - 2u;
-        slot_1 = (int)r38 >= 3 ? r39 : r38;
+        const bool p7 = slot_1 == 2u;
+        phase_1 = phase_1 ^ (p7 ? 1u : 0u);
+        const u32 r37 = slot_1 + 1u;
+        const u32 r38 = slot_1 - 2u;
+        slot_1 = (int)r37 >= 3 ? r38 : r37;
       }
     }
   }

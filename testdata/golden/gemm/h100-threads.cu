@@ -81,10 +81,10 @@ static __device__ __forceinline__ void mbarrier_copied(u32 at) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" :  : "r"(at) : "memory");
 }
 
-// 36960 bytes of shared memory.
+// 36912 bytes of shared memory.
 extern "C" __global__ void __launch_bounds__(256)
 gemm(int M, int N, int K, u16 *__restrict__ c, u64 c_stride0, const u16 *__restrict__ a, u64 a_stride0, const u16 *__restrict__ b, u64 b_stride0) {
-  __shared__ __align__(1024) u8 smem[36960];
+  __shared__ __align__(1024) u8 smem[36912];
   const u32 block_x = blockIdx.x;
   const u32 tid = threadIdx.x;
   const u32 smem_base = (u32)__cvta_generic_to_shared(smem);
@@ -112,12 +112,6 @@ gemm(int M, int N, int K, u16 *__restrict__ c, u64 c_stride0, const u16 *__restr
     mbarrier_init(smem_base + 36896, 4);
     mbarrier_init(smem_base + 36880, 128);
     mbarrier_init(smem_base + 36904, 4);
-    mbarrier_init(smem_base + 36912, 128);
-    mbarrier_init(smem_base + 36936, 4);
-    mbarrier_init(smem_base + 36920, 128);
-    mbarrier_init(smem_base + 36944, 4);
-    mbarrier_init(smem_base + 36928, 128);
-    mbarrier_init(smem_base + 36952, 4);
   }
   fence_proxy_async_shared_cta();
   __syncthreads();
@@ -129,6 +123,7 @@ gemm(int M, int N, int K, u16 *__restrict__ c, u64 c_stride0, const u16 *__restr
     for (int e = 0; e < 16; ++e) {
       sum[e] = 0.0f;
     }
+    #pragma unroll 1
     for (int k = 0; k < K; k += 64) {
       const u32 r8 = slot << 3;
       mbarrier_wait(smem_base + r8 + 36864, phase);
@@ -241,6 +236,7 @@ gemm(int M, int N, int K, u16 *__restrict__ c, u64 c_stride0, const u16 *__restr
       const u32 r40 = (((tid & 15u) << 3) ^ (((r29 >> 4) & 3u) * 144u)) + (r37 << 9);
       u32 phase_1 = 0u;
       u32 slot_1 = 0u;
+      #pragma unroll 1
       for (int k_1 = 0; k_1 < K; k_1 += 64) {
         const u32 r41 = phase_1 ^ 1u;
         const u32 r42 = slot_1 << 3;

@@ -72,6 +72,12 @@ static __device__ __forceinline__ void bar_sync(u32 id, u32 threads) {
   asm volatile("bar.sync %0, %1;" :  : "r"(id), "r"(threads) : "memory");
 }
 
+static __device__ __forceinline__ bool elect() {
+  u32 d;
+  asm volatile("{ .reg .pred p; elect.sync _|p, -1; selp.u32 %0, 1, 0, p; }" : "=r"(d) : );
+  return d != 0;
+}
+
 static __device__ __forceinline__ void stmatrix_x4(u32 at, u32 r0, u32 r1, u32 r2, u32 r3) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" :  : "r"(at), "r"(r0), "r"(r1), "r"(r2), "r"(r3) : "memory");
 }
@@ -100,11 +106,11 @@ static __device__ __forceinline__ void tensor_load_2d_multicast(u32 to, u64 map,
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%3, %4}], [%2], %5;" :  : "r"(to), "l"(map), "r"(mbar), "r"(c0), "r"(c1), "h"(blocks) : "memory");
 }
 
-// 36960 bytes of shared memory.
+// 36912 bytes of shared memory.
 extern "C" __global__ void __launch_bounds__(256)
 __cluster_dims__(2, 1, 1)
 gemm(int M, int N, int K, const __grid_constant__ TensorMap c_map, const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap b_map) {
-  __shared__ __align__(1024) u8 smem[36960];
+  __shared__ __align__(1024) u8 smem[36912];
   const u32 block_x = blockIdx.x;
   const u32 tid = threadIdx.x;
   const u32 smem_base = (u32)__cvta_generic_to_shared(smem);
@@ -125,28 +131,21 @@ gemm(int M, int N, int K, const __grid_constant__ TensorMap c_map, const __grid_
   const u32 row = i << 6;
   const u32 col = j << 5;
   const u32 r8 = tid & 31u;
-  const bool p1 = r8 == 0u;
   const u32 r9 = tid >> 5;
-  const bool p2 = r9 == 0u && p1;
-  if (p2) {
+  const bool p1 = r9 == 0u && r8 == 0u;
+  if (p1) {
     mbarrier_init(smem_base + 36864, 1);
     mbarrier_init(smem_base + 36888, 8);
     mbarrier_init(smem_base + 36872, 1);
     mbarrier_init(smem_base + 36896, 8);
     mbarrier_init(smem_base + 36880, 1);
     mbarrier_init(smem_base + 36904, 8);
-    mbarrier_init(smem_base + 36912, 1);
-    mbarrier_init(smem_base + 36936, 4);
-    mbarrier_init(smem_base + 36920, 1);
-    mbarrier_init(smem_base + 36944, 4);
-    mbarrier_init(smem_base + 36928, 1);
-    mbarrier_init(smem_base + 36952, 4);
   }
   fence_proxy_async_shared_cta();
   barrier_cluster_arrive_release();
   barrier_cluster_wait_acquire();
   if ((int)r9 < 4) {
-    const bool p3 = (int)r8 < 2;
+    const bool p2 = (int)r8 < 2;
     const u32 r10 = tid & 1u;
     u32 it = 0u;
     u32 phase = 0u;
@@ -155,6 +154,7 @@ gemm(int M, int N, int K, const __grid_constant__ TensorMap c_map, const __grid_
     for (int e = 0; e < 16; ++e) {
       sum[e] = 0.0f;
     }
+    #pragma unroll 1
     for (int k = 0; k < K; k += 64) {
       const u32 r11 = slot << 3;
       mbarrier_wait(smem_base + r11 + 36864, phase);
@@ -169,17 +169,17 @@ gemm(int M, int N, int K, const __grid_constant__ TensorMap c_map, const __grid_
       wgmma_m64n32k16_f32_bf16_bf16_tb(sum, pack_i64(r15 + 65540u, 0x40000040u), pack_i64(r14 + 0x1000080u, 0x80000020u));
       wgmma_m64n32k16_f32_bf16_bf16_tb(sum, pack_i64(r15 + 65542u, 0x40000040u), pack_i64(r14 + 0x10000c0u, 0x80000020u));
       wgmma_commit_group_sync_aligned();
-      const bool p4 = (int)it > 0;
+      const bool p3 = (int)it > 0;
       wgmma_wait_1();
       const u32 r16 = slot + 2u;
       const u32 r17 = slot - 1u;
       __syncwarp();
-      if (p4 && p3) {
+      if (p3 && p2) {
         mbarrier_arrive_at(smem_base + (((int)r16 >= 3 ? r17 : r16) << 3) + 36888u, r10);
       }
       it = it + 1u;
-      const bool p5 = slot == 2u;
-      phase = phase ^ (p5 ? 1u : 0u);
+      const bool p4 = slot == 2u;
+      phase = phase ^ (p4 ? 1u : 0u);
       const u32 r18 = slot + 1u;
       const u32 r19 = slot - 2u;
       slot = (int)r18 >= 3 ? r19 : r18;
@@ -196,41 +196,43 @@ gemm(int M, int N, int K, const __grid_constant__ TensorMap c_map, const __grid_
     // store c
     bar_sync(1u, 128);
     const u32 r20 = smem_base + (r9 << 10);
+    const bool p5 = elect();
     const u32 r21 = ((tid >> 3) & 1u) << 9;
     const u32 r22 = ((r10 << 6) ^ (((tid >> 1) & 3u) * 144u)) ^ (((tid >> 4) & 1u) << 4);
     stmatrix_x4(r20 + (r22 + r21), h1, h2, h3, h4);
     stmatrix_x4(r20 + ((r22 ^ 32u) + r21), h5, h6, h7, h8);
     fence_proxy_async_shared_cta();
     __syncwarp();
-    if (p1) {
-      tensor_store_2d(r20, c_map_at, col, row + (r9 << 4));
+    const u32 r23 = row + (r9 << 4);
+    if (p5) {
+      tensor_store_2d(r20, c_map_at, col, r23);
     }
     cp_async_bulk_commit();
     cp_async_bulk_wait_read<0>();
   } else {
     if (r9 == 4u) {
-      const u32 r23 = cluster_ctarank << 5;
-      const u32 r24 = cluster_ctarank << 11;
       u32 phase_1 = 0u;
       u32 slot_1 = 0u;
+      #pragma unroll 1
       for (int k_1 = 0; k_1 < K; k_1 += 64) {
-        const u32 r25 = phase_1 ^ 1u;
-        const u32 r26 = slot_1 << 3;
-        const u32 r27 = smem_base + r26;
-        const u32 r28 = r27 + 36864u;
-        mbarrier_wait(r27 + 36888, r25);
-        const u32 r29 = slot_1 << 13;
-        const u32 r30 = slot_1 << 12;
-        if (p1) {
-          mbarrier_expect(r27 + 36864, 12288);
-          tensor_load_2d(smem_base + r29, a_map_at, r28, (u32)k_1, row);
-          tensor_load_2d_multicast(smem_base + r30 + r24 + 24576, b_map_at, r28, col, k_1 + r23, 3);
+        const u32 r24 = slot_1 << 3;
+        const u32 r25 = smem_base + r24;
+        const u32 r26 = r25 + 36864u;
+        const bool p6 = elect();
+        if (p6) {
+          const u32 r27 = phase_1 ^ 1u;
+          mbarrier_wait(r25 + 36888, r27);
+          mbarrier_expect(r25 + 36864, 12288);
+          const u32 r28 = slot_1 << 13;
+          tensor_load_2d(smem_base + r28, a_map_at, r26, (u32)k_1, row);
+          const u32 r29 = slot_1 << 12;
+          tensor_load_2d_multicast(smem_base + r29 + (cluster_ctarank << 11) + 24576, b_map_at, r26, col, k_1 + (cluster_ctarank << 5), 3);
         }
-        const bool p6 = slot_1 == 2u;
-        phase_1 = phase_1 ^ (p6 ? 1u : 0u);
-        const u32 r31 = slot_1 + 1u;
-        const u32 r32 = slot_1 - 2u;
-        slot_1 = (int)r31 >= 3 ? r32 : r31;
+        const bool p7 = slot_1 == 2u;
+        phase_1 = phase_1 ^ (p7 ? 1u : 0u);
+        const u32 r30 = slot_1 + 1u;
+        const u32 r31 = slot_1 - 2u;
+        slot_1 = (int)r30 >= 3 ? r31 : r30;
       }
     }
   }
