@@ -83,7 +83,7 @@ func (t L2Traffic) MarshalJSON() ([]byte, error) {
 // BulkTraffic counts bytes of bulk and tensor copies. What of a tensor's box
 // lies outside counts too: it is filled with zeros and waited for.
 type BulkTraffic struct {
-	Loads   int64 `json:"load_bytes"`    // into shared memory, from global or a mate's
+	Loads   int64 `json:"load_bytes"`    // into shared memory, from global or a mate's; a multicast's for each block
 	Stores  int64 `json:"store_bytes"`   // to global memory
 	Reduces int64 `json:"reduced_bytes"` // cp.reduce, into either
 }

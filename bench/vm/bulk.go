@@ -317,8 +317,9 @@ func issueBulk(w *warp, in *inst) {
 			w.b.refused = w.b.refused || op.told
 			continue
 		}
-		w.b.countBulk(c)
+		w.b.countGlobal(c)
 		if op.mask < 0 {
+			w.b.countShared(c)
 			w.b.issue(c)
 			continue
 		}
@@ -377,6 +378,7 @@ func (w *warp) multicast(c *bulkCopy, ranks uint32) {
 			b.refused = true
 			continue
 		}
+		b.countShared(&one)
 		b.issue(&one)
 	}
 }

@@ -423,8 +423,8 @@ func (b *block) outlived(c *bulkCopy) {
 	c.w.faultAt(bench.AsyncCopyRace, c.in, c.lane, &addr, "shared", "the block ends while the copy still reads its shared memory")
 }
 
-// countBulk counts a copy's traffic.
-func (b *block) countBulk(c *bulkCopy) {
+// countShared counts what a copy does to one block's shared memory.
+func (b *block) countShared(c *bulkCopy) {
 	waves := (c.bytes + bankBytes - 1) / bankBytes
 	b.requested(c.op.shared.id, sharedOperands, c.bytes, waves, waves)
 	switch n := &b.counts.bulk; {
@@ -435,16 +435,24 @@ func (b *block) countBulk(c *bulkCopy) {
 	default:
 		n.Stores += c.bytes
 	}
+}
+
+// countGlobal counts what a copy does to global memory: a request for each row that
+// has bytes there.
+func (b *block) countGlobal(c *bulkCopy) {
 	if c.op.global == nil {
 		return
 	}
 	kind := globalCopies
-	if !c.op.told {
+	switch {
+	case c.op.reduce != nil:
+		kind = globalReductions
+	case !c.op.told:
 		kind = globalWrites
 	}
-	var bytes, sectors int64
 	for _, r := range c.rows {
 		b.trace.newRequest()
+		var bytes, sectors int64
 		last := r.global>>5 - 1
 		c.written(&r, func(from, n uint64) {
 			at := r.global + from
@@ -454,8 +462,10 @@ func (b *block) countBulk(c *bulkCopy) {
 			last = end
 			c.w.reach(c.op.global, at, n, kind)
 		})
+		if bytes > 0 {
+			b.requested(c.op.global.id, kind, bytes, sectors, 0)
+		}
 	}
-	b.requested(c.op.global.id, kind, bytes, sectors, 0)
 }
 
 // bankBytes is what the banks of shared memory move in a wavefront.

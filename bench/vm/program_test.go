@@ -27,6 +27,9 @@ type small struct {
 	opt     vm.Options
 	scalars []bench.Arg // 32-bit parameters after the buffers
 	fresh   int         // more buffers, of 512 bytes that nobody wrote, after the others
+
+	lines  bool             // count by line too
+	tensor *bench.TensorMap // of the first buffer: the last parameter, map
 }
 
 // text is the program as PTX. Every pointer parameter i is in %in<i>, the
@@ -47,6 +50,9 @@ func (s small) text(buffers int) string {
 		} else {
 			fmt.Fprintf(&b, ".param .b32 p%d", i)
 		}
+	}
+	if s.tensor != nil {
+		b.WriteString(", .param .align 64 .b8 map[128]")
 	}
 	fmt.Fprintf(&b, ") {\n.reg .b64 %%in<%d>;\n.reg .b32 %%t;\n%s\nmov.u32 %%t, %%tid.x;\n", max(buffers, 1), s.regs)
 	for i := range buffers {
@@ -90,6 +96,14 @@ func (s small) try(tb testing.TB, buffers ...[]byte) ([][]byte, *bench.Report, e
 		l.Args = append(l.Args, bench.Pointer(b))
 	}
 	l.Args = append(l.Args, s.scalars...)
+	if s.tensor != nil {
+		m := *s.tensor
+		m.Address = list[0].Address
+		arg, err := dev.TensorMap(&m)
+		require.NoError(tb, err)
+		l.Args = append(l.Args, arg)
+	}
+	l.Lines = s.lines
 	report, err := dev.Launch(ctx, m, "k", l)
 	if err != nil {
 		return nil, nil, err

@@ -99,24 +99,31 @@ func registers(name string, n int) string {
 	return "{" + strings.Join(list, ", ") + "}"
 }
 
-// run runs the program; of a pair images and columns are two, one after the
-// other. What it gives back is the columns of each lane.
-func (p tensorProgram) run(tb testing.TB) ([]uint32, []bench.Fault) {
-	tb.Helper()
+// small is the program; of a pair images and columns are two, one after the other.
+func (p tensorProgram) small() small {
 	blocks := uint32(1 + truthOf(p.pair))
-	n := 128 * p.columns * int(blocks)
-	images := p.image
 	p.image = p.image[:len(p.image)/int(blocks)]
-	s := small{
+	return small{
 		target: "sm_100a", decls: sharedDecl, dynamic: int64(len(p.image)) + 64, block: 128, grid: blocks, cluster: blocks, opt: p.opt,
 		regs: ".reg .b32 %sm, %i, %v, %x, %rank, %tm, %la, %w<32>; .reg .b64 %g, %h, %k; .reg .b16 %both; .reg .pred %p, %pw, %p0, %pi;" + p.regs,
 		body: p.text(),
 	}
+}
+
+// buffers are the image, the initial columns, and room for the final ones.
+func (p tensorProgram) buffers() [][]byte {
+	n := 128 * p.columns * (1 + truthOf(p.pair))
 	initial := p.initial
 	if initial == nil {
 		initial = make([]uint32, n)
 	}
-	out, report := s.run(tb, append(images, 0, 0, 0, 0), words(initial...), make([]byte, 4*n))
+	return [][]byte{append(p.image, 0, 0, 0, 0), words(initial...), make([]byte, 4*n)}
+}
+
+// run runs the program. What it gives back is the columns of each lane.
+func (p tensorProgram) run(tb testing.TB) ([]uint32, []bench.Fault) {
+	tb.Helper()
+	out, report := p.small().run(tb, p.buffers()...)
 	return toWords(out[2]), report.Faults
 }
 

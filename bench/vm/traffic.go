@@ -14,6 +14,7 @@ const (
 	globalStores
 	globalCopies
 	globalWrites
+	globalReductions
 	globalAtomics
 	constLoads
 	localAccesses
@@ -85,7 +86,7 @@ func (t *traffic) addTo(c *bench.Counters) {
 		g.Stores.Add(t.access())
 	case globalCopies:
 		g.Copies.Add(t.access())
-	case globalWrites:
+	case globalWrites, globalReductions:
 		g.Writes.Add(t.access())
 	case globalAtomics:
 		g.Atomics.Add(t.access())
