@@ -133,6 +133,12 @@ func (w *warp) wholeWarp(in *inst) bool {
 // columns is how many columns an allocation is of; false after a report.
 func (w *warp) columns(in *inst) (int, bool) {
 	n := w.r[in.tensor.size][0]
+	for lane, v := range w.r[in.tensor.size] {
+		if v != n {
+			w.fault(bench.BadDescriptor, in, lane, "%d columns of tensor memory in thread 0, %d in thread %d of the warp: want one number", n, v, lane)
+			return 0, false
+		}
+	}
 	if n < tensorUnit || n > tensorColumns || bits.OnesCount32(n) != 1 {
 		w.fault(bench.BadDescriptor, in, 0, "%d columns of tensor memory: want a power of two from %d to %d", n, tensorUnit, tensorColumns)
 		return 0, false
@@ -187,6 +193,9 @@ func tensorAlloc(w *warp, in *inst) {
 		w.pc++
 		return
 	}
+	if t.last > 0 && n > t.last {
+		w.fault(bench.BadDescriptor, in, 0, "%d columns of tensor memory after %d: want no more than the allocation before", n, t.last)
+	}
 	a := &tensorAllocation{n: n, by: w.source(in), warp: w.index}
 	if in.tensor.pair {
 		a.from, ok = w.together2(in, tensorRequest{n: n})
@@ -199,6 +208,7 @@ func tensorAlloc(w *warp, in *inst) {
 	}
 	if a.from >= 0 {
 		t.take(a)
+		t.last = n
 		w.writeAllocation(in, uint32(a.from))
 	}
 	w.pc++
@@ -237,7 +247,7 @@ func (w *warp) together2(in *inst, r tensorRequest) (from int, ok bool) {
 }
 
 // writeAllocation writes the address of an allocation to shared memory: a store
-// that each lane's own accesses follow.
+// that each lane's own accesses there precede or follow.
 func (w *warp) writeAllocation(in *inst, v uint32) {
 	var addr lanes64
 	w.addresses(in.mem, &addr)
@@ -254,6 +264,7 @@ func (w *warp) writeAllocation(in *inst, v uint32) {
 		return
 	}
 	if r := w.b.race; r != nil && !r.off {
+		w.orderLanes(allLanes)
 		at := side{w: w, in: in, space: ptx.SpaceShared, write: true, id: r.eventFor(w, in, in.mem, 0)}
 		r.sharedLane(&at, off, 4)
 		w.orderLanes(allLanes)

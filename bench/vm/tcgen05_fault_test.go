@@ -73,6 +73,9 @@ func TestTensorFaults(t *testing.T) {
 	const load = "tcgen05.ld.sync.aligned.32x32b.x8.b32 {%z0, %z1, %z2, %z3, %z4, %z5, %z6, %z7}, [%la+4];\n"
 	const store = "tcgen05.st.sync.aligned.32x32b.x8.b32 [%la+4], {%t, %t, %t, %t, %t, %t, %t, %t};\n"
 	const dealloc = "@%pw tcgen05.dealloc.cta_group::1.sync.aligned.b32 %tm, 512;"
+	again := func(columns int) string { // allocates and gives back
+		return fmt.Sprintf("\n@%%pw tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%%sm+8192], %d;\n@%%pw ld.shared.u32 %%tm, [%%sm+8192];\n@%%pw tcgen05.dealloc.cta_group::1.sync.aligned.b32 %%tm, %d;", columns, columns)
+	}
 	swap := func(from, to string) func(p *tensorProgram) {
 		return func(p *tensorProgram) { p.edit = func(text string) string { return replace(text, from, to) } }
 	}
@@ -151,8 +154,22 @@ tcgen05.fence::after_thread_sync;`
 		{"a matrix outside", func(p *tensorProgram) { p.issue = replace(p.issue, product, "add.u64 %db, %db, 256;\n"+product) }, bench.BadDescriptor, "reaches shared address"},
 		{"an mbarrier that is none", swap("@%pi mbarrier.init.shared.b64 [%sm+8200], 1;", "@%pi mbarrier.init.shared.b64 [%sm+8216], 1;"), bench.MbarrierMisuse, ""},
 		{"a pair of one", func(p *tensorProgram) {
-			p.all = "@%p0 tcgen05.shift.cta_group::2.down [%tm];"
+			p.edit = func(string) string {
+				return "mov.b32 %tm, 0; setp.eq.u32 %p0, %t, 0; @%p0 tcgen05.shift.cta_group::2.down [%tm];"
+			}
 		}, bench.BadDescriptor, "to make a pair with"},
+		{"an allocation larger than the one before", func(p *tensorProgram) {
+			p.edit = func(text string) string { return replace(text, dealloc, dealloc+again(32)+again(64)) }
+		}, bench.BadDescriptor, "64 columns of tensor memory after 32"},
+		{"allocations that don't grow", func(p *tensorProgram) {
+			p.edit = func(text string) string { return replace(text, dealloc, dealloc+again(64)+again(64)+again(32)) }
+		}, "", ""},
+		{"another number of columns in another thread", func(p *tensorProgram) {
+			p.columns, p.initial, p.issue = 0, nil, "" // nobody uses what isn't allocated
+			p.edit = func(text string) string {
+				return replace(replace(text, dealloc, ""), "b32 [%sm+8192], 512;\n", "b32 [%sm+8192], %x;\n")
+			}
+		}, bench.BadDescriptor, "want one number"},
 	} {
 		c.check(t, tensorSample)
 	}

@@ -178,7 +178,6 @@ func TestTensorPairFlights(t *testing.T) {
 			p.edit = func(text string) string { return toLeader(text, tensorHeard) }
 		}, bench.Deadlock, ""},
 		{"the peer's mbarrier is not initialised", edit(init, leaderBar), bench.MbarrierMisuse, ""},
-		{"a commit of one block's operations", edit("tcgen05.commit.cta_group::2", "tcgen05.commit.cta_group::1"), bench.AsyncCopyRace, ""},
 		{"given back with no barrier", edit(sync+"\n@%pw tcgen05.dealloc", "@%pw tcgen05.dealloc"), bench.AsyncCopyRace, ""},
 		{"given back after the block's barrier", edit(sync+"\n@%pw tcgen05.dealloc", "bar.sync 0;\n@%pw tcgen05.dealloc"), "", ""},
 		{"told of a third block", edit("mov.b16 %both, 3;", "mov.b16 %both, 7;"), bench.SharedOutOfBounds, ""},

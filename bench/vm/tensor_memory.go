@@ -37,6 +37,7 @@ type tensorMemory struct {
 
 	owner        [tensorColumns / tensorUnit]*tensorAllocation
 	freed        [tensorColumns / tensorUnit]*tensorWork // what gave columns back that are nobody's
+	last         int                                     // columns of the latest allocation, which later ones must not exceed; 0: none yet
 	relinquished bool
 	asked        *tensorRequest // by the warp that waits for the other block of a pair
 	answer       *tensorAnswer  // to it
@@ -79,7 +80,7 @@ func (t *tensorMemory) reset() {
 	clear(t.origins)
 	clear(t.owner[:])
 	clear(t.freed[:])
-	t.relinquished, t.asked, t.answer, t.uses = false, nil, nil, t.uses[:0]
+	t.last, t.relinquished, t.asked, t.answer, t.uses = 0, false, nil, nil, t.uses[:0]
 }
 
 // free says whether columns are nobody's.

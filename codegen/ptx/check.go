@@ -31,6 +31,7 @@ func Check(m *Module) error {
 				return c.errs
 			}
 		}
+		c.blocksOfTensors(f)
 	}
 	c.undefined()
 	c.constants()
@@ -171,6 +172,26 @@ func (c *checker) instruction(in *Instruction) {
 		return
 	}
 	c.errorf(in.Pos, "%s needs %s: the module is PTX %s for %s", title(in), lacking, c.m.Version, c.target)
+}
+
+// blocksOfTensors wants all tcgen05 instructions of a function to be of one block,
+// or all of a pair: PTX ISA 9.7.16.7.
+func (c *checker) blocksOfTensors(f *Function) {
+	first := ""
+	for _, in := range f.Code {
+		if !strings.HasPrefix(in.Name, "tcgen05.") {
+			continue
+		}
+		i := slices.IndexFunc(in.Mods, func(m string) bool { return strings.HasPrefix(m, "cta_group::") })
+		switch {
+		case i < 0:
+		case first == "":
+			first = in.Mods[i]
+		case in.Mods[i] != first:
+			c.errorf(in.Pos, "%s: others in %s have .%s: want one of them throughout", title(in), f.Name, first)
+			return
+		}
+	}
 }
 
 // title is an instruction's name with its modifiers.

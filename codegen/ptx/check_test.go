@@ -123,6 +123,22 @@ func TestCheckCalls(t *testing.T) {
 	require.ErrorContains(t, err, "call of k: want a function, not a kernel")
 }
 
+// tcgen05 is a block's or a pair's throughout a kernel; copies may be of either.
+func TestCheckTensorGroups(t *testing.T) {
+	text := func(group, copies string) string {
+		return `.version 8.8
+.target sm_100a
+.address_size 64
+.visible .entry k() { .reg .b32 %r<3>; .reg .b64 %rd; tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
+cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::` + copies + ` [%r1], [%rd, {%r2, %r2}], [%r1];
+tcgen05.shift.cta_group::` + group + `.down [%r1]; }`
+	}
+	_, err := Load("t.ptx", []byte(text("1", "2")))
+	require.NoError(t, err)
+	_, err = Load("t.ptx", []byte(text("2", "1")))
+	require.ErrorContains(t, err, "t.ptx:6:1: tcgen05.shift.cta_group::2.down: others in k have .cta_group::1: want one of them throughout")
+}
+
 func FuzzLoad(f *testing.F) {
 	for _, src := range corpus(f) {
 		if len(src) < 20_000 {
