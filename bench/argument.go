@@ -2,6 +2,7 @@ package bench
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -213,10 +214,17 @@ func parseShape(text string, t numcheck.Type) ([]int64, error) {
 	size := int64(t.Size())
 	for word := range strings.SplitSeq(inner, "x") {
 		n, err := strconv.ParseInt(word, 10, 64)
-		if err != nil || n < 0 || n > maxBufferBytes {
+		switch {
+		case err != nil && !errors.Is(err, strconv.ErrRange):
 			return nil, fmt.Errorf("shape [%s]: want numbers such as [1024] or [32x64]", inner)
+		case n < 0:
+			return nil, fmt.Errorf("shape [%s]: %s: want a size from 0", inner, word)
+		case n > maxBufferBytes:
+			size = maxBufferBytes + 1
+		default:
+			size *= n
 		}
-		if size *= n; size > maxBufferBytes {
+		if size > maxBufferBytes {
 			return nil, fmt.Errorf("shape [%s] of %s: want at most %d bytes", inner, t, int64(maxBufferBytes))
 		}
 		shape = append(shape, n)

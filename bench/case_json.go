@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"path/filepath"
 	"reflect"
@@ -431,7 +432,11 @@ func (b *caseBuilder) buffer(f *bufferFile) (*CaseBuffer, error) {
 }
 
 func (b *caseBuilder) array(file string, t numcheck.Type) (*Array, error) {
-	return readTyped(beside(b.dir, file), t)
+	a, err := readTyped(beside(b.dir, file), t)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf(`%w: want what numpy.save writes, or {"uninitialised": N, "type": "%s"} for one that is only written`, err, t)
+	}
+	return a, err
 }
 
 // readTyped reads a .npy file of elements of a type.

@@ -31,7 +31,7 @@ func NewCase(k *Kernel, ptxFile string) string {
  "args": [%s],
  "tolerance": {"absolute": 0, "relative": 0},
  "fault": null,
- "note": "To fill in: grid, block, values, the files and types of buffers, and \"want\" for those to compare."
+ "note": "To fill in: grid, block, values, the files (numpy.save) and types of buffers, and \"want\" for those to compare. A buffer that is only written: {\"uninitialised\": 100, \"type\": \"f32\"}; a 64-bit number that is no buffer: {\"u64\": 0}."
 }
 `, strconv.Quote(ptxFile), strconv.Quote(k.Name), extentText(blockToFill(k)), cluster, list)
 }

@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// NewestVersion is the newest version of PTX that the table of instructions has.
+func NewestVersion() Version { return versions[len(versions)-1] }
+
 // LeastTarget is the oldest target that has all of a module's instructions, in
 // the newest version of PTX: one that later GPUs run too where there is such,
 // else of a family (f), else of one architecture (a). Resolve must have been
@@ -14,7 +17,7 @@ import (
 func LeastTarget(m *Module) (Target, error) {
 	version, targets := m.Version, m.Targets
 	defer func() { m.Version, m.Targets = version, targets }()
-	m.Version = versions[len(versions)-1]
+	m.Version = NewestVersion()
 	others := slices.DeleteFunc(slices.Clone(targets), func(name string) bool { return strings.HasPrefix(name, "sm_") })
 	var err error
 	for _, suffix := range []byte{0, 'f', 'a'} {

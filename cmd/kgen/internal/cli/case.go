@@ -111,6 +111,7 @@ func (a *app) newCase(ctx context.Context, name, kernel, gpuName, file string) e
 		return a.printJSON(caseReport{file, ptxFile, k.Name})
 	}
 	fmt.Fprintf(a.out, "%s: kernel %s with %d arguments to fill in\n", file, plainNames(k.Name), len(k.Params))
+	fmt.Fprintf(a.out, "then: kgen run %s; or without a case: kgen check %s --block N --arg ...\n", file, name)
 	return nil
 }
 

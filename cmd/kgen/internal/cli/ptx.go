@@ -17,8 +17,10 @@ type ptxReport struct {
 	OK           bool     `json:"ok"`
 	Version      string   `json:"version"` // "", with those below, if not OK
 	Target       string   `json:"target"`
-	LeastVersion string   `json:"least_version"` // of PTX, for Target
-	LeastTarget  string   `json:"least_target"`  // in the newest version of PTX
+	LeastVersion string   `json:"least_version"`     // of PTX, for LeastFor; no pair with the next
+	LeastFor     string   `json:"least_version_for"` // Target
+	LeastTarget  string   `json:"least_target"`      // in LeastIn
+	LeastIn      string   `json:"least_target_in"`   // the newest version of PTX
 	Kernels      []string `json:"kernels"`
 
 	Errors []ptxError `json:"errors"` // in the order of the text
@@ -137,7 +139,7 @@ func (a *app) checkPTX(name string) error {
 	if err != nil {
 		return usage(err)
 	}
-	r.LeastVersion, r.LeastTarget = least.String(), target.String()
+	r.LeastVersion, r.LeastFor, r.LeastTarget, r.LeastIn = least.String(), r.Target, target.String(), ptx.NewestVersion().String()
 	if a.json {
 		return a.printJSON(r)
 	}
@@ -146,7 +148,7 @@ func (a *app) checkPTX(name string) error {
 		kernels = fmt.Sprintf("%d kernels", n)
 	}
 	fmt.Fprintf(a.out, "%s: right: PTX %s for %s, %s\n", name, r.Version, r.Target, kernels)
-	fmt.Fprintf(a.out, "the least that would do: PTX %s for %s; for the newest PTX, %s\n", r.LeastVersion, r.Target, r.LeastTarget)
+	fmt.Fprintf(a.out, "the least that would do: PTX %s for %s; for PTX %s, %s\n", r.LeastVersion, r.Target, r.LeastIn, r.LeastTarget)
 	return nil
 }
 
