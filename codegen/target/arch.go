@@ -14,9 +14,16 @@ type CC struct{ Major, Minor int }
 func ParseCC(s string) (CC, error) {
 	v, err := parseDotted(s)
 	if err != nil {
-		return CC{}, fmt.Errorf("compute capability %q: want major.minor, like 9.0", s)
+		return CC{}, &CCError{s}
 	}
 	return CC(v), nil
+}
+
+// CCError is a text that is no compute capability.
+type CCError struct{ Text string }
+
+func (e *CCError) Error() string {
+	return fmt.Sprintf("compute capability %q: want major.minor, like 9.0", e.Text)
 }
 
 func (c CC) String() string { return fmt.Sprintf("%d.%d", c.Major, c.Minor) }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sort"
@@ -55,7 +56,12 @@ func parseGPU(data []byte) (*GPU, error) {
 		Rates map[Math]float64 `json:"fma_per_sm_clk"`
 	}
 	for _, into := range []any{&record, g, &own} {
-		if err := json.Unmarshal(data, into); err != nil {
+		err := json.Unmarshal(data, into)
+		var cc *CCError
+		switch {
+		case errors.As(err, &cc):
+			return nil, at(data, "compute_capability", "%w", cc)
+		case err != nil:
 			return nil, jsontext.Locate(data, err)
 		}
 	}
@@ -115,6 +121,9 @@ func (g *GPU) checkOwn(data []byte) error {
 		{"max_warps_per_sm", float64(g.MaxWarpsPerSM), false},
 		{"max_blocks_per_sm", float64(g.MaxBlocksPerSM), false},
 	} {
+		if n.needed && n.value == 0 && !bytes.Contains(data, []byte(`"`+n.key+`"`)) {
+			return at(data, "", "%s is missing: want a number above 0, up to %g", n.key, float64(mostFigure))
+		}
 		if n.value < 0 || n.needed && n.value == 0 || n.value > mostFigure {
 			return at(data, n.key, "%s is %g: want a number above 0, up to %g", n.key, n.value, float64(mostFigure))
 		}
