@@ -8,7 +8,7 @@ import (
 var (
 	capability = regexp.MustCompile(`^[0-9]{1,2}[.,][0-9]$`)
 	between    = regexp.MustCompile(`[,;x]\s+|[;x]|\s+`)
-	extent     = regexp.MustCompile(`^[0-9][0-9.,'\x{a0}\x{202f}]*$`) // with separators of thousands
+	extent     = regexp.MustCompile(`^[0-9][0-9.,'\x{2019}\x{a0}\x{202f}]*$`) // with separators of thousands
 )
 
 // describes refuses what no launch is described by: columns and metrics that nothing is

@@ -120,8 +120,7 @@ func (r *Report) read(in io.Reader, file string) ([]*launch, error) {
 		if n == 1 {
 			line = bytes.TrimPrefix(line, []byte("\ufeff"))
 		}
-		fields := split(line)
-		if next := newTable(file, n, fields, bytes.HasPrefix(line, []byte(`"`))); next != nil {
+		if next := header(file, n, line); next != nil {
 			if openQuote(line) {
 				return nil, &Error{file, n, errOpenQuote}
 			}
@@ -134,7 +133,7 @@ func (r *Report) read(in io.Reader, file string) ([]*launch, error) {
 		if t == nil || t.foreign(line) {
 			continue
 		}
-		if err := t.row(r, n, fields); err != nil {
+		if err := t.row(r, n, split(line, t.separator)); err != nil {
 			return nil, err
 		}
 		if openQuote(line) {
@@ -159,9 +158,9 @@ func (r *Report) read(in io.Reader, file string) ([]*launch, error) {
 
 // split reads a line of CSV; nil if it is none. Quotes inside a field may lack
 // their doubling, as in some names of kernels.
-func split(line []byte) []string {
+func split(line []byte, separator rune) []string {
 	c := csv.NewReader(bytes.NewReader(line))
-	c.LazyQuotes = true
+	c.LazyQuotes, c.Comma = true, separator
 	fields, err := c.Read()
 	if err != nil {
 		return nil
@@ -176,14 +175,31 @@ type table struct {
 	columns []string
 	quoted  bool
 	wide    bool
-	units   []string // of a wide table: in the headers or in the row below
-	started bool     // the row of units is past
+
+	separator rune
+	units     []string // of a wide table: in the headers or in the row below
+	started   bool     // the row of units is past
 
 	launches []*launch
 	byKey    map[string]*launch
 }
 
 var unitInHeader = regexp.MustCompile(`^(.*\S)\s*\[([^\]]*)\]$`)
+
+// header returns a table if the line is its header. Spreadsheets of some countries
+// write semicolons for commas, or tabs.
+func header(file string, n int, line []byte) *table {
+	if !bytes.Contains(line, []byte("Kernel Name")) && !bytes.Contains(line, []byte("Function Name")) {
+		return nil
+	}
+	for _, separator := range []rune{',', ';', '\t'} {
+		if t := newTable(file, n, split(line, separator), bytes.HasPrefix(line, []byte(`"`))); t != nil {
+			t.separator = separator
+			return t
+		}
+	}
+	return nil
+}
 
 // newTable returns a table if the fields are a header.
 func newTable(file string, line int, fields []string, quoted bool) *table {

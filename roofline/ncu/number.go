@@ -16,10 +16,10 @@ const (
 )
 
 var (
-	numeric  = regexp.MustCompile(`^[-+]?[0-9][0-9.,'\x{a0}\x{202f} ]*([eE][-+]?[0-9]+)?$`)
+	numeric  = regexp.MustCompile(`^[-+]?[0-9][0-9.,'\x{2019}\x{a0}\x{202f} ]*([eE][-+]?[0-9]+)?$`)
 	byPoint  = regexp.MustCompile(`^[-+]?([0-9]{1,3}(,[0-9]{3})+|[0-9]+)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
 	byComma  = regexp.MustCompile(`^[-+]?([0-9]{1,3}(\.[0-9]{3})+|[0-9]+)(,[0-9]+)?([eE][-+]?[0-9]+)?$`)
-	blanks   = strings.NewReplacer("'", "", "\u00a0", "", "\u202f", "", " ", "")
+	blanks   = strings.NewReplacer("'", "", "\u2019", "", "\u00a0", "", "\u202f", "", " ", "")
 	absences = map[string]bool{"": true, "n/a": true, "(!) n/a": true, "no data": true, "nan": true, "-nan": true, "(!) nan": true, "(!) no data": true, "-": true}
 )
 

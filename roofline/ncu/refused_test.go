@@ -34,10 +34,22 @@ func TestRefused(t *testing.T) {
 	}
 	// As versions and locales write what they describe.
 	for _, sizes := range [][3]string{
-		{"(128, 1, 1)", "(4294, 65535, 1)", "9.0"}, {"128, 1, 1", "1,024, 1, 1", "7.5"}, {" 128x1x1 ", "(1.024; 1; 1)", "12,0"}, {"", "n/a", ""}, {"256", "(1'024, 1, 1)", "10.3"}, {"(32,4,1)", "1,000, 2,000, 1", "8.6"},
+		{"(128, 1, 1)", "(4294, 65535, 1)", "9.0"}, {"128, 1, 1", "1,024, 1, 1", "7.5"}, {" 128x1x1 ", "(1.024; 1; 1)", "12,0"}, {"", "n/a", ""}, {"256", "(1'024, 1, 1)", "10.3"}, {"(32,4,1)", "1,000, 2,000, 1", "8.6"}, {"256", "1’024", "9.0"},
 	} {
 		only(t, row3(sizes[0], sizes[1], sizes[2]))
 	}
 	// The same value in the same unit, by another spelling of none, is no contradiction.
 	only(t, head+time+row("k", "dram__bytes.sum", "byte", "4096")+row("k", "dram__bytes.sum", "", "4096"))
+}
+
+// TestSeparators: what a spreadsheet saves, and Swiss numbers.
+func TestSeparators(t *testing.T) {
+	text := head + row("k", "gpu__time_duration.sum", "ns", "2’000,5") + row("k", "dram__bytes.sum", "byte", "4’096")
+	k := only(t, strings.ReplaceAll(text, `","`, `";"`))
+	require.InDelta(t, 2.0005, k.TimeUS, 1e-12)
+	require.Equal(t, 4096.0, k.Work.HBMBytes.Value)
+	k = only(t, strings.ReplaceAll(strings.ReplaceAll(text, `","`, "\t"), `"`, ""))
+	require.Equal(t, 4096.0, k.Work.HBMBytes.Value)
+	_, err := Read(strings.NewReader(strings.ReplaceAll(head+"\"0\",\"1\n", `","`, `";"`)), "f.csv")
+	require.ErrorContains(t, err, "f.csv:2: ")
 }

@@ -145,6 +145,9 @@ func (f *importFlags) read(ctx context.Context, files []string) (*imported, erro
 
 func readImport(file string) ([]byte, error) {
 	data, err := userfile.Read(file, maxImport)
+	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
+		err = fmt.Errorf("%s:1: UTF-16, as PowerShell's > writes: want UTF-8", file)
+	}
 	return data, usage(err)
 }
 
