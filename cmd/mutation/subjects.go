@@ -39,6 +39,7 @@ var ours = []own{
 	{"flashattn", "h100", "batch=1 heads=1 kv-heads=1 seq=128 seq-kv=192 head-dim=64", "BM=64 BN=64 warps=4 stages=2"},
 	{"layernorm", "a100", "rows=5 cols=700 dropout=0.1", "BM=1 BN=1024 warps=4 passes=1"},
 	{"layernorm", "h100", "rows=3 cols=900 dtype=f32", "BM=1 BN=512 warps=2 passes=2"},
+	{"layernorm", "h100", "rows=2 cols=4100 dtype=f16", "BM=1 BN=1024 warps=2 passes=2 keep=3 cluster=2"},
 	{"softmax", "a100", "rows=5 cols=700", ""},
 	{"softmax", "h100", "rows=3 cols=300", ""},
 	{"paged", "a100", "batch=3 context=150 heads=4 kv-heads=2 head-dim=32 ragged=true", "BM=16 BN=32 warps=1 stages=2 chunk=128"},
