@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"testing"
 
@@ -144,6 +145,84 @@ func (s *sample) runPTX(t *testing.T) map[string]*eval.Tensor {
 	return outs
 }
 
+// TestRowLengths holds layernorm to its reference for rows from one element to the longest,
+// such as nothing divides among them: in registers, in shared memory, by the blocks of a
+// cluster, and in two passes over memory.
+func TestRowLengths(t *testing.T) {
+	f, err := kernels.Family("layernorm")
+	require.NoError(t, err)
+	type row struct {
+		gpu                   string
+		rows, cols            string
+		passes, keep, cluster int // of the default; keep is 1 where rows are kept
+	}
+	lengths := []row{
+		{"t4", "3", "1", 1, 0, 1},
+		{"a100", "3", "3", 1, 0, 1},
+		{"rtx5090", "2", "4099", 1, 0, 1},
+		{"a100", "1", "33333", 2, 1, 1},
+		{"h100", "1", "100003", 2, 1, 2},
+		{"a100", "1", "262147", 2, 0, 1},
+	}
+	if os.Getenv("KGEN_FULL") != "" {
+		lengths = append(lengths, row{"t4", "1", "1000003", 2, 0, 1}, row{"a100", "1", "1048576", 2, 0, 1}, row{"h100", "1", "1048573", 2, 0, 1})
+	}
+	for _, tt := range lengths {
+		gpu, err := target.Lookup(tt.gpu)
+		require.NoError(t, err)
+		p, err := f.Problem(map[string]string{"rows": tt.rows, "cols": tt.cols}, gpu)
+		require.NoError(t, err)
+		config, err := p.Default(gpu)
+		require.NoError(t, err)
+		s := sampleOf(t, f, p, config, gpu)
+		for name, want := range map[string]int{"passes": tt.passes, "keep": tt.keep, "cluster": tt.cluster} {
+			n, _ := config.Get(name)
+			if name == "keep" {
+				n = min(n, 1)
+			}
+			require.Equal(t, want, n, "%s of %s", name, s)
+		}
+		s.right(t, "PTX", s.run(t))
+	}
+}
+
+// run runs our PTX of the sample on the virtual machine.
+func (s *sample) run(t *testing.T) family.Data {
+	t.Helper()
+	c, err := codegen.Compile(s.prog, s.gpu, codegen.Options{})
+	require.NoError(t, err, s.String())
+	text, err := c.PTX()
+	require.NoError(t, err)
+	return s.onDevice(t, c, text, vm.Options{})
+}
+
+// TestVarianceFarFromZero normalises rows whose mean is a thousand times their deviation: a
+// difference of squares, in f32, would leave nothing of the variance.
+func TestVarianceFarFromZero(t *testing.T) {
+	const cols, mean = 9000, 1000
+	f, err := kernels.Family("layernorm")
+	require.NoError(t, err)
+	gpu, err := target.Lookup("h100")
+	require.NoError(t, err)
+	p, err := f.Problem(map[string]string{"rows": "2", "cols": fmt.Sprint(cols), "dtype": "f32", "residual": "none", "dropout": "0"}, gpu)
+	require.NoError(t, err)
+	for _, config := range []space.Config{
+		space.Of("BM", 1, "BN", 10240, "warps", 8, "passes", 1, "keep", 0, "cluster", 1),
+		space.Of("BM", 1, "BN", 1024, "warps", 4, "passes", 2, "keep", 0, "cluster", 1),
+		space.Of("BM", 1, "BN", 1024, "warps", 4, "passes", 2, "keep", 9, "cluster", 1),
+		space.Of("BM", 1, "BN", 1024, "warps", 4, "passes", 2, "keep", 5, "cluster", 2),
+	} {
+		s := sampleOf(t, f, p, config, gpu)
+		x := s.data["x"]
+		for i := range 2 {
+			for j := range cols {
+				x.Set(x.At(i, j)+mean, i, j)
+			}
+		}
+		s.right(t, "PTX", s.run(t))
+	}
+}
+
 // TestLayerNormMovesTheLeast holds what layernorm moves to the formula: what it touches of
 // memory is every argument once, and what a model of the L2 lets through to memory is no
 // more than 2 % beside that, for rows kept in registers or in shared memory.
@@ -153,11 +232,12 @@ func TestLayerNormMovesTheLeast(t *testing.T) {
 	kept := func(bn, warps, tiles, cluster int) space.Config {
 		return space.Of("BM", 1, "BN", bn, "warps", warps, "passes", 2, "keep", tiles, "cluster", cluster)
 	}
-	for _, tt := range []struct {
+	type shape struct {
 		gpu    string
 		flags  map[string]string
 		config space.Config // none: the default
-	}{
+	}
+	shapes := []shape{
 		{"a100", map[string]string{"rows": "48"}, space.Config{}},
 		{"a100", map[string]string{"rows": "32", "norm": "rms", "residual": "f32", "weight": "f32", "bias": "none", "stats": "false", "dropout": "0"}, space.Config{}},
 		{"a100", map[string]string{"rows": "32", "residual": "none", "write-residual": "false", "cols": "8192", "dtype": "f16"}, space.Config{}},
@@ -173,7 +253,26 @@ func TestLayerNormMovesTheLeast(t *testing.T) {
 		{"h100", map[string]string{"rows": "4", "cols": "262144"}, space.Config{}}, // a cluster's shared memory holds a row
 		{"h100", map[string]string{"rows": "2", "cols": "131072", "norm": "rms", "residual": "none", "dtype": "f32"}, space.Config{}},
 		{"h100", map[string]string{"rows": "4", "cols": "65536"}, kept(4096, 8, 2, 8)},
-	} {
+		// Rows that begin within sectors and end within tiles.
+		{"a100", map[string]string{"rows": "400", "cols": "127"}, space.Config{}},
+		{"rtx5090", map[string]string{"rows": "33", "cols": "2049", "residual": "f32"}, space.Config{}},
+		{"h100", map[string]string{"rows": "3", "cols": "65537"}, space.Config{}},
+		{"rtx5090", map[string]string{"rows": "5", "cols": "24577", "dtype": "f32"}, kept(1024, 8, 7, 4)},
+	}
+	if os.Getenv("KGEN_FULL") != "" {
+		shapes = append(shapes, []shape{
+			{"t4", map[string]string{"rows": "100", "cols": "777"}, space.Config{}},
+			{"h100", map[string]string{"rows": "17", "cols": "4099", "norm": "rms", "dtype": "f16"}, space.Config{}},
+			{"a100", map[string]string{"rows": "13", "cols": "5001", "weight": "f32", "bias": "none"}, space.Config{}},
+			{"rtx4090", map[string]string{"rows": "7", "cols": "10007", "dropout": "0.5"}, space.Config{}},
+			{"a100", map[string]string{"rows": "3", "cols": "33333"}, space.Config{}},
+			{"h100", map[string]string{"rows": "3", "cols": "54321", "write-residual": "false"}, space.Config{}},
+			{"h100", map[string]string{"rows": "2", "cols": "100003", "residual": "none"}, space.Config{}},
+			{"h100", map[string]string{"rows": "2", "cols": "200001", "dtype": "f16", "stats": "false"}, space.Config{}},
+			{"b200", map[string]string{"rows": "3", "cols": "77777", "norm": "rms"}, space.Config{}},
+		}...)
+	}
+	for _, tt := range shapes {
 		gpu, err := target.Lookup(tt.gpu)
 		require.NoError(t, err)
 		p, err := f.Problem(tt.flags, gpu)

@@ -47,7 +47,7 @@ func Causes(failed []Failure) []Cause {
 		text    string
 	}
 	at := map[kind]int{}
-	var out []Cause
+	out := []Cause{}
 	for _, f := range failed {
 		k := kind{f.Outcome, digits.ReplaceAllString(f.Error, "0")}
 		i, ok := at[k]
