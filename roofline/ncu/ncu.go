@@ -159,10 +159,27 @@ func (r *Report) read(in io.Reader, file string) ([]*launch, error) {
 // split reads a line of CSV; nil if it is none. Quotes inside a field may lack
 // their doubling, as in some names of kernels.
 func split(line []byte, separator rune) []string {
+	if fields := splitPlain(string(line), string(separator)); fields != nil {
+		return fields
+	}
 	c := csv.NewReader(bytes.NewReader(line))
 	c.LazyQuotes, c.Comma = true, separator
 	fields, err := c.Read()
 	if err != nil {
+		return nil
+	}
+	return fields
+}
+
+// splitPlain splits a line whose fields all stand in quotes without any inside, or none
+// at all, as nearly all do; nil if it is another.
+func splitPlain(line, separator string) []string {
+	between := separator
+	if n := len(line); n >= 2 && line[0] == '"' && line[n-1] == '"' {
+		line, between = line[1:n-1], `"`+separator+`"`
+	}
+	fields := strings.Split(line, between)
+	if line == "" || slices.ContainsFunc(fields, func(f string) bool { return strings.Contains(f, `"`) }) {
 		return nil
 	}
 	return fields
@@ -280,6 +297,9 @@ func (t *table) row(r *Report, line int, fields []string) error {
 		return l.set(name, value{t.cell(fields, "Metric Value"), t.cell(fields, "Metric Unit"), t.file, line})
 	}
 	for i, c := range t.columns {
+		if identity[c] && c != "CC" && c != "Device Name" { // which a launch has elsewhere, or not
+			continue
+		}
 		if err := l.set(c, value{strings.TrimSpace(fields[i]), strings.TrimSpace(t.units[i]), t.file, line}); err != nil {
 			return err
 		}

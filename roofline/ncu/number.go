@@ -27,13 +27,27 @@ var (
 func absent(text string) bool { return absences[strings.ToLower(strings.TrimSpace(text))] }
 
 // isNumeric says whether a value is meant as a number.
-func isNumeric(text string) bool { return numeric.MatchString(text) }
+func isNumeric(text string) bool { return isDigits(text) || numeric.MatchString(text) }
+
+// isDigits says whether a value is a whole number without separators, as most are: it
+// reads the same in every notation.
+func isDigits(text string) bool {
+	for i := range len(text) {
+		if text[i] < '0' || text[i] > '9' {
+			return false
+		}
+	}
+	return text != ""
+}
 
 // decide finds a file's notation from all its numbers. Where every number reads
 // in both ways and to different values, it refuses rather than guess.
 func decide(values []value) (notation, error) {
 	var notPoint, notComma, either *value
 	for i := range values {
+		if isDigits(values[i].text) {
+			continue
+		}
 		text := blanks.Replace(values[i].text)
 		p, c := byPoint.MatchString(text), byComma.MatchString(text)
 		switch {

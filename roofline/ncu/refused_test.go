@@ -1,10 +1,14 @@
 package ncu
 
 import (
+	"encoding/csv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	_ "github.com/kgen-dev/kgen/internal/fixedseed"
 )
 
 // What no export holds is refused by file and line, and not read as something else.
@@ -52,4 +56,20 @@ func TestSeparators(t *testing.T) {
 	require.Equal(t, 4096.0, k.Work.HBMBytes.Value)
 	_, err := Read(strings.NewReader(strings.ReplaceAll(head+"\"0\",\"1\n", `","`, `";"`)), "f.csv")
 	require.ErrorContains(t, err, "f.csv:2: ")
+}
+
+// TestSplitPlain: the short way gives what encoding/csv does, wherever it gives anything.
+func TestSplitPlain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		line := rapid.StringOf(rapid.SampledFrom([]rune(`",;a 1`))).Draw(t, "line")
+		fields := splitPlain(line, ",")
+		if fields == nil {
+			return
+		}
+		c := csv.NewReader(strings.NewReader(line))
+		c.LazyQuotes = true
+		want, err := c.Read()
+		require.NoError(t, err)
+		require.Equal(t, want, fields)
+	})
 }
