@@ -61,3 +61,13 @@ func TestParseBlocks(t *testing.T) {
 		require.Error(t, err, bad)
 	}
 }
+
+// A profile redirected by PowerShell is UTF-16; whoever reads it as CSV finds no table.
+func TestImportNamesUTF16(t *testing.T) {
+	for _, mark := range []string{"\xff\xfe", "\xfe\xff"} {
+		file := filepath.Join(t.TempDir(), "p.csv")
+		require.NoError(t, os.WriteFile(file, []byte(mark+"\"\x00I\x00"), 0o600))
+		_, err := readImport(file)
+		require.EqualError(t, err, file+":1: UTF-16, as PowerShell's > writes: want UTF-8")
+	}
+}
