@@ -67,8 +67,30 @@ type tensorMapFile struct {
 
 // tensorTypes are the types of a tensor map's elements.
 var tensorTypes = []ptx.Type{
-	ptx.U8, ptx.U16, ptx.U32, ptx.S32, ptx.U64, ptx.S64, ptx.F16, ptx.F32, ptx.F64, ptx.BF16, ptx.TF32,
+	ptx.U8, ptx.U16, ptx.U32, ptx.S32, ptx.U64, ptx.S64, ptx.F16, ptx.F32, ptx.F64, ptx.BF16, ptx.TF32, ptx.B4x16, ptx.B4x16P64, ptx.B6x16P32,
 }
+
+// TensorUnit is the least number of elements of a tensor that take whole bytes: how
+// many they are, and their bytes in global and in shared memory, where 4- and 6-bit
+// elements may be padded. PTX ISA 5.5.1.1.
+type TensorUnit struct{ Elements, Global, Shared uint32 }
+
+// UnitOf is a type's.
+func UnitOf(t ptx.Type) TensorUnit {
+	switch t {
+	case ptx.B4x16:
+		return TensorUnit{2, 1, 1}
+	case ptx.B4x16P64:
+		return TensorUnit{16, 8, 16}
+	case ptx.B6x16P32:
+		return TensorUnit{16, 12, 16}
+	}
+	size := uint32(t.Size())
+	return TensorUnit{1, size, size}
+}
+
+// Padded says whether elements take more in shared memory than in global.
+func (u TensorUnit) Padded() bool { return u.Shared > u.Global }
 
 func parseTensorType(name string) (ptx.Type, error) {
 	var names []string
@@ -112,7 +134,7 @@ func (f *tensorMapFile) describe() (*TensorMap, error) {
 		return nil, fmt.Errorf("element_strides %v: want %d numbers, as many as dims", f.ElementStrides, rank)
 	}
 	if f.Strides == nil {
-		m.Strides, err = denseStrides(f.Dims, uint64(t.Size()))
+		m.Strides, err = denseStrides(f.Dims, UnitOf(t))
 	}
 	if err == nil && len(m.Strides) != rank-1 {
 		err = fmt.Errorf("strides %v: want %d numbers of bytes, of all dimensions but the innermost", m.Strides, rank-1)
@@ -121,12 +143,15 @@ func (f *tensorMapFile) describe() (*TensorMap, error) {
 }
 
 // denseStrides are the strides of a tensor without gaps.
-func denseStrides(dims []uint64, size uint64) ([]uint64, error) {
+func denseStrides(dims []uint64, unit TensorUnit) ([]uint64, error) {
 	var strides []uint64
-	step := size
-	for _, n := range dims[:len(dims)-1] {
+	step := uint64(unit.Global)
+	for i, n := range dims[:len(dims)-1] {
 		if n > 1<<40 || step > 1<<40 {
 			return nil, fmt.Errorf("dims %v: too large", dims)
+		}
+		if i == 0 {
+			n /= uint64(unit.Elements)
 		}
 		step *= n
 		strides = append(strides, step)

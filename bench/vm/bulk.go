@@ -42,7 +42,8 @@ type bulkCopy struct {
 	shared  uint64 // offset of the box
 	source  uint64 // offset of what is read, within a cluster
 	to      *cta   // whose shared memory it is
-	bytes   int64
+	bytes   int64  // of shared memory
+	padding int64  // of those, between elements, which no mbarrier counts
 	swizzle swizzle
 	fill    []byte // an element outside the tensor; nil is zeros
 	ragged  bool   // what lies outside the row is left undefined
@@ -504,6 +505,9 @@ func (w *warp) tensorRows(c *bulkCopy, addr uint64) bool {
 	if (t.Im2col != nil) != (c.op.im2col != tileMode) || t.Im2col != nil && t.Im2col.Wide != c.op.im2col.wide() {
 		return bad("a copy in mode .%s by a tensor map of another mode", c.op.im2col)
 	}
+	if err := c.packed(t, at[0]); err != nil {
+		return bad("%v", err)
+	}
 	c.swizzle = t.swizzle()
 	switch {
 	case t.Im2col != nil:
@@ -516,9 +520,10 @@ func (w *warp) tensorRows(c *bulkCopy, addr uint64) bool {
 		}
 		c.bytes = int64(len(c.rows)) * int64(c.rows[0].size)
 	case c.op.rows == 0:
-		c.bytes, c.rows = t.bytes(), t.rows(at)
+		c.bytes, c.padding = t.bytes()
+		c.rows = t.rows(at)
 	default:
-		c.bytes = t.bytes()
+		c.bytes, c.padding = t.bytes()
 		if t.Box[1] != 1 {
 			return bad("tensor map with a box of %d rows: gather4 and scatter4 want 1", t.Box[1])
 		}
@@ -529,6 +534,7 @@ func (w *warp) tensorRows(c *bulkCopy, addr uint64) bool {
 			}
 		}
 		c.bytes *= int64(c.op.rows)
+		c.padding *= int64(c.op.rows)
 	}
 	if t.FillNaN {
 		c.fill = nanOf(t.Type)
@@ -563,19 +569,6 @@ func (w *warp) mapReduction(op string, t ptx.Type) laneFn {
 		return wrapping(op)
 	}
 	return reducing(op, t)
-}
-
-// nanOf is a NaN of a type, as bytes.
-func nanOf(t ptx.Type) []byte {
-	switch t {
-	case ptx.F16, ptx.BF16:
-		return []byte{0xff, 0x7f}
-	case ptx.F64:
-		b := make([]byte, 8)
-		writeElement(b, 8, nan64)
-		return b
-	}
-	return []byte{0xff, 0xff, 0xff, 0x7f}
 }
 
 // bulkShared checks the shared memory of a copy.

@@ -147,7 +147,7 @@ func (b *block) land(c *bulkCopy) {
 		c.w.misuse(c.in, c.lane, c.mbar, "it is gone when a copy completes that was to tell it")
 		return
 	}
-	m.bytes -= c.bytes
+	m.bytes -= c.bytes - c.padding
 	b.settle(m)
 }
 
@@ -212,6 +212,9 @@ func (b *block) loadRows(c *bulkCopy) {
 			}
 			if c.ragged {
 				b.endsUndefined(c, &r, at)
+			}
+			if c.padding > 0 {
+				b.paddingUndefined(c, at+uint64(n), packedPiece-n)
 			}
 		})
 	}

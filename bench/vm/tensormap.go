@@ -112,8 +112,8 @@ func decodeTensorMap(b []byte) (*TensorMap, error) {
 	if rank > 5 {
 		return nil, fmt.Errorf("tensor map of %d dimensions: want 1 to 5", rank)
 	}
-	if int(b[mapType]) >= len(mapTypes) || mapTypes[b[mapType]].Bits()%8 != 0 || b[mapType] >= 13 {
-		return nil, fmt.Errorf("tensor map with elements of type number %d: the virtual machine has 0 to 12", b[mapType])
+	if int(b[mapType]) >= len(mapTypes) {
+		return nil, fmt.Errorf("tensor map with elements of type number %d: want 0 to %d", b[mapType], len(mapTypes)-1)
 	}
 	if b[mapInterleave] != 0 {
 		return nil, fmt.Errorf("tensor map with interleave mode %d: the virtual machine has none (0)", b[mapInterleave])
@@ -143,9 +143,12 @@ func decodeTensorMap(b []byte) (*TensorMap, error) {
 // valid checks the rules of tensor maps: PTX ISA 5.5 and the driver's
 // cuTensorMapEncodeTiled.
 func (t *TensorMap) valid() error {
-	size := uint64(t.Type.Size())
-	if t.Address%16 != 0 {
-		return fmt.Errorf("tensor map of address %#x: want a multiple of 16", t.Address)
+	align, unit := uint64(16), bench.UnitOf(t.Type)
+	if unit.Padded() {
+		align = 32
+	}
+	if t.Address%align != 0 {
+		return fmt.Errorf("tensor map of address %#x: want a multiple of %d", t.Address, align)
 	}
 	for i, n := range t.Box {
 		if n < 1 || n > 256 {
@@ -162,7 +165,10 @@ func (t *TensorMap) valid() error {
 			return err
 		}
 	}
-	inner := t.inner() * size
+	if err := t.validPacked(unit); err != nil {
+		return err
+	}
+	inner := t.inner() * uint64(unit.Shared) / uint64(unit.Elements)
 	if inner%16 != 0 {
 		return fmt.Errorf("tensor map: inner box of %d bytes: want a multiple of 16", inner)
 	}
@@ -173,8 +179,8 @@ func (t *TensorMap) valid() error {
 		return fmt.Errorf("tensor map with a swizzle of %d bytes in atoms of %d: want a swizzle of 128", t.Swizzle, t.Atom)
 	}
 	for i, s := range t.Strides {
-		if s%16 != 0 || s >= 1<<40 {
-			return fmt.Errorf("tensor map: stride %d of dimension %d: want a multiple of 16 below 2^40", s, i+1)
+		if s%align != 0 || s >= 1<<40 {
+			return fmt.Errorf("tensor map: stride %d of dimension %d: want a multiple of %d below 2^40", s, i+1, align)
 		}
 	}
 	if t.FillNaN && !t.Type.Float() {
@@ -189,13 +195,15 @@ func (t *TensorMap) count(dim int) int {
 	return int((t.Box[dim] + s - 1) / s)
 }
 
-// bytes is the size of a box.
-func (t *TensorMap) bytes() int64 {
-	n := int64(t.Type.Size())
+// bytes is the size of a box in shared memory, and how much of it is padding.
+func (t *TensorMap) bytes() (n, padding int64) {
+	unit := bench.UnitOf(t.Type)
+	units := int64(1)
 	for i := range t.Box {
-		n *= int64(t.count(i))
+		units *= int64(t.count(i))
 	}
-	return n
+	units /= int64(unit.Elements)
+	return units * int64(unit.Shared), units * int64(unit.Shared-unit.Global)
 }
 
 // rowCopy is a run of bytes that is contiguous on both sides of a copy.
@@ -209,10 +217,11 @@ type rowCopy struct {
 
 // rows lists the rows of the box at some coordinates, innermost first.
 func (t *TensorMap) rows(at []int32) []rowCopy {
-	size := uint32(t.Type.Size())
-	inner := t.count(0)
-	step := inner // elements of a run
-	if t.ElementStrides[0] > 1 {
+	unit := bench.UnitOf(t.Type)
+	size := unit.Global
+	inner := t.count(0) / int(unit.Elements)
+	step := inner // units of a run
+	if t.ElementStrides[0] > 1 || unit.Padded() {
 		step = 1
 	}
 	outer := 1
@@ -237,9 +246,9 @@ func (t *TensorMap) rows(at []int32) []rowCopy {
 		}
 		for e := 0; e < inner; e += step {
 			r := rowCopy{shared: shared, size: uint32(step) * size}
-			shared += r.size
-			first := int64(at[0]) + int64(e)*int64(t.ElementStrides[0])
-			last := min(first+int64(step), int64(t.Dims[0]))
+			shared += uint32(step) * unit.Shared
+			first := int64(at[0])/int64(unit.Elements) + int64(e)*int64(t.ElementStrides[0])
+			last := min(first+int64(step), int64(t.Dims[0])/int64(unit.Elements))
 			if lo := max(first, 0); inside && lo < last {
 				r.skip = uint32(lo-first) * size
 				r.n = uint32(last-lo) * size
@@ -302,6 +311,19 @@ func (s swizzle) of(addr uint64) uint64 {
 		out ^= addr >> 4 & 8
 	}
 	return out
+}
+
+// nanOf is a NaN of a type, as bytes.
+func nanOf(t ptx.Type) []byte {
+	switch t {
+	case ptx.F16, ptx.BF16:
+		return []byte{0xff, 0x7f}
+	case ptx.F64:
+		b := make([]byte, 8)
+		writeElement(b, 8, nan64)
+		return b
+	}
+	return []byte{0xff, 0xff, 0xff, 0x7f}
 }
 
 func init() { decoders["tensormap"] = (*decoder).tensormap }

@@ -1,0 +1,73 @@
+package vm
+
+import (
+	"fmt"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/ptx"
+)
+
+// Tensors of 4- and 6-bit elements lie packed in global memory. In shared memory each
+// 16 of them may begin a piece of 16 bytes, whose rest stays as it is: PTX ISA
+// 5.5.1.1. An mbarrier counts the bytes without that rest, as CUTLASS expects them
+// (TmaTransactionBytes of its sm100 collectives).
+
+// packedBox is how many elements wide a box of padded ones is.
+const packedBox = 128
+
+// packedPiece is the bytes of shared memory that 16 padded elements begin.
+const packedPiece = 16
+
+// paddingUndefined marks n bytes between the elements that a copy brings.
+func (b *block) paddingUndefined(c *bulkCopy, at uint64, n int) {
+	from := b.addOrigin(origin{class: bench.UninitialisedSharedRead, src: c.from, space: ptx.SpaceShared, addr: b.address(at), size: n, warp: c.w.index, lane: c.lane})
+	b.undef.undefine(at, n, ^uint64(0), from)
+}
+
+// validPacked checks what is asked of elements of less than a byte besides: PTX ISA
+// 9.7.9.27.1.1.
+func (t *TensorMap) validPacked(unit bench.TensorUnit) error {
+	if unit.Elements == 1 {
+		return nil
+	}
+	least := uint64(2)
+	if unit.Padded() {
+		least = packedBox
+	}
+	switch {
+	case t.Im2col != nil:
+		return fmt.Errorf("im2col map of .%s: the virtual machine has boxes of them alone", t.Type)
+	case t.Dims[0]%least != 0:
+		return fmt.Errorf("tensor map of %d elements of .%s in dimension 0: want a multiple of %d", t.Dims[0], t.Type, least)
+	case unit.Padded() && t.Box[0] != packedBox:
+		return fmt.Errorf("tensor map with a box of %d elements of .%s in dimension 0: want %d", t.Box[0], t.Type, packedBox)
+	case t.ElementStrides[0] != 1:
+		return fmt.Errorf("tensor map of .%s with element stride %d in dimension 0: want 1", t.Type, t.ElementStrides[0])
+	case unit.Padded() && t.Swizzle != 0 && (t.Swizzle != 128 || t.Flip || t.Atom == 64):
+		return fmt.Errorf("tensor map of .%s with a swizzle of %d bytes in atoms of %d, flipped: %t: want none, or 128 bytes in atoms of 16 or 32", t.Type, t.Swizzle, t.Atom, t.Flip)
+	}
+	return nil
+}
+
+// packed checks a copy of elements of less than a byte, whose first coordinate is at.
+func (c *bulkCopy) packed(t *TensorMap, at int32) error {
+	unit := bench.UnitOf(t.Type)
+	if unit.Elements == 1 {
+		return nil
+	}
+	least := int32(unit.Elements)
+	if unit.Padded() {
+		least = packedBox
+	}
+	switch {
+	case c.op.reduce != nil:
+		return fmt.Errorf("a reduction by a tensor map of .%s: want elements of 4 or 8 bytes, or floats", t.Type)
+	case !c.op.told && t.Type == ptx.B6x16P32:
+		return fmt.Errorf("a store by a tensor map of .b6p2x16: the virtual machine has loads alone")
+	case !c.op.told && unit.Padded():
+		return fmt.Errorf("a store by a tensor map of .%s: want a load", t.Type)
+	case at%least != 0:
+		return fmt.Errorf("coordinate %d of dimension 0 of a tensor map of .%s: want a multiple of %d", at, t.Type, least)
+	}
+	return nil
+}
