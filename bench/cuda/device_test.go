@@ -132,6 +132,30 @@ func TestLaunch(t *testing.T) {
 	require.NoError(t, d.Close())
 }
 
+// Maps of pixels are what the driver's calls for those make.
+func TestIm2colMaps(t *testing.T) {
+	d := testDriver(t)
+	defer d.Close()
+	m := &bench.TensorMap{
+		Type: ptx.F16, Address: 8192, Dims: []uint64{64, 9, 9, 3}, Strides: []uint64{128, 1152, 10368}, ElementStrides: []uint32{1, 2, 2, 1}, Swizzle: 128,
+		Im2col: &bench.Im2col{Lower: []int32{-1, -2}, Upper: []int32{-3, -4}, Channels: 64, Pixels: 32},
+	}
+	for _, wide := range []bool{false, true} {
+		want := []uint64{6, 4, 8192, 3, 10368, ^uint64(0), ^uint64(1), ^uint64(2), ^uint64(3), 64, 32, 2, 0, 3, 0, 0}
+		if m.Im2col.Wide = wide; wide {
+			m.Im2col.Lower, m.Im2col.Upper, want[6], want[8] = m.Im2col.Lower[:1], m.Im2col.Upper[:1], 0, 0
+		}
+		got, err := d.TensorMap(m)
+		require.NoError(t, err)
+		for i := range want {
+			require.Equal(t, want[i], binary.LittleEndian.Uint64(got[8*i:]), "number %d of the map", i)
+		}
+	}
+	m.Im2col.Upper = nil
+	_, err := d.TensorMap(m)
+	require.ErrorContains(t, err, "im2col map of 4 dimensions with 1 lower and 0 upper corners: want 3 to 5 dimensions, and 1 of both")
+}
+
 // launched is what the kernel echo was launched with beside its arguments: the extents of
 // clusters, and whether it may start early.
 func launched(t *testing.T, d bench.Device, to bench.Buffer) []uint32 {

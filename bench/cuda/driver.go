@@ -47,20 +47,11 @@ static CUresult launch(CUfunction f, const unsigned *dims, int early, unsigned s
 	};
 	return cuLaunchKernelEx(&config, f, at, NULL);
 }
-
-// encode is cuTensorMapEncodeTiled into bytes of any alignment.
-static CUresult encode(void *to, int type, int rank, CUdeviceptr address, const cuuint64_t *dims, const cuuint64_t *strides, const cuuint32_t *box, const cuuint32_t *steps, int swizzle, int fill) {
-	CUtensorMap map;
-	CUresult r = cuTensorMapEncodeTiled(&map, type, rank, (void *)(uintptr_t)address, dims, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, fill);
-	if (r == CUDA_SUCCESS) memcpy(to, &map, sizeof map);
-	return r;
-}
 */
 import "C"
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"time"
 	"unsafe"
@@ -68,7 +59,6 @@ import (
 	"github.com/mumax/3/cuda/cu"
 
 	"github.com/kgen-dev/kgen/bench"
-	"github.com/kgen-dev/kgen/codegen/ptx"
 )
 
 // libraryName is the driver's.
@@ -191,71 +181,4 @@ func (e *event) since(start *event) (time.Duration, error) {
 	var ms C.float
 	r := C.cuEventElapsedTime(&ms, start.e, e.e)
 	return time.Duration(float64(ms) * float64(time.Millisecond)), failed("cuEventElapsedTime", r)
-}
-
-// mapTypes are the numbers of tensor maps' element types.
-var mapTypes = map[ptx.Type]C.int{
-	ptx.U8: C.CU_TENSOR_MAP_DATA_TYPE_UINT8, ptx.U16: C.CU_TENSOR_MAP_DATA_TYPE_UINT16,
-	ptx.U32: C.CU_TENSOR_MAP_DATA_TYPE_UINT32, ptx.S32: C.CU_TENSOR_MAP_DATA_TYPE_INT32,
-	ptx.U64: C.CU_TENSOR_MAP_DATA_TYPE_UINT64, ptx.S64: C.CU_TENSOR_MAP_DATA_TYPE_INT64,
-	ptx.F16: C.CU_TENSOR_MAP_DATA_TYPE_FLOAT16, ptx.F32: C.CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
-	ptx.F64: C.CU_TENSOR_MAP_DATA_TYPE_FLOAT64, ptx.BF16: C.CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-	ptx.TF32: C.CU_TENSOR_MAP_DATA_TYPE_TFLOAT32,
-}
-
-// swizzle is a way to swizzle a tensor map's rows.
-type swizzle struct {
-	bytes, atom int
-	flip        bool
-}
-
-var swizzles = map[swizzle]C.int{
-	{}:                                 C.CU_TENSOR_MAP_SWIZZLE_NONE,
-	{bytes: 32}:                        C.CU_TENSOR_MAP_SWIZZLE_32B,
-	{bytes: 64}:                        C.CU_TENSOR_MAP_SWIZZLE_64B,
-	{bytes: 128}:                       C.CU_TENSOR_MAP_SWIZZLE_128B,
-	{bytes: 128, atom: 32}:             C.CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B,
-	{bytes: 128, atom: 32, flip: true}: C.CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B_FLIP_8B,
-	{bytes: 128, atom: 64}:             C.CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B,
-}
-
-// encodeTensorMap has the driver encode a tensor map.
-func encodeTensorMap(t *bench.TensorMap) ([]byte, error) {
-	typ, ok := mapTypes[t.Type]
-	if !ok {
-		return nil, fmt.Errorf("tensor map of .%s: want a type of tensor maps", t.Type)
-	}
-	s := swizzle{t.Swizzle, t.Atom, t.Flip}
-	if s.atom == 16 {
-		s.atom = 0
-	}
-	mode, ok := swizzles[s]
-	if !ok {
-		return nil, fmt.Errorf("tensor map with a swizzle of %d bytes in atoms of %d, flipped: %t: want 0, 32, 64 or 128 bytes, and atoms of 32 or 64 in 128 alone", t.Swizzle, t.Atom, t.Flip)
-	}
-	if t.Im2col != nil {
-		return nil, errors.New("an im2col tensor map: want one of boxes, as cuTensorMapEncodeTiled makes")
-	}
-	rank := len(t.Dims)
-	if rank < 1 || rank > 5 || len(t.Box) != rank || len(t.Strides) != rank-1 {
-		return nil, fmt.Errorf("tensor map of %d dimensions, %d box extents, %d strides: want 1 to 5 dimensions, as many extents, one stride fewer", rank, len(t.Box), len(t.Strides))
-	}
-	var dims, strides [5]C.cuuint64_t
-	var box, steps [5]C.cuuint32_t
-	for i := range rank {
-		dims[i], box[i], steps[i] = C.cuuint64_t(t.Dims[i]), C.cuuint32_t(t.Box[i]), 1
-		if t.ElementStrides != nil {
-			steps[i] = C.cuuint32_t(t.ElementStrides[i])
-		}
-		if i > 0 {
-			strides[i-1] = C.cuuint64_t(t.Strides[i-1])
-		}
-	}
-	fill := C.int(C.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE)
-	if t.FillNaN {
-		fill = C.CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA
-	}
-	out := make([]byte, C.sizeof_CUtensorMap)
-	r := C.encode(unsafe.Pointer(&out[0]), typ, C.int(rank), C.CUdeviceptr(t.Address), &dims[0], &strides[0], &box[0], &steps[0], mode, fill)
-	return out, failed("cuTensorMapEncodeTiled", r)
 }

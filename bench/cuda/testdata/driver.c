@@ -152,6 +152,20 @@ CUresult cuEventQuery(CUevent e) { WANT_CONTEXT; return e->polls++ < 2 ? CUDA_ER
 CUresult cuEventElapsedTime(float *ms, CUevent a, CUevent b) { WANT_CONTEXT; *ms = 0.25f; return CUDA_SUCCESS; }
 
 // A map is what it was made of.
+CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address, const cuuint64_t *dims, const cuuint64_t *strides, const int *lower, const int *upper, cuuint32_t channels, cuuint32_t pixels, const cuuint32_t *steps, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
+	if ((uintptr_t)map % 64) return CUDA_ERROR_INVALID_VALUE;
+	cuuint64_t made[16] = {type, rank, (uintptr_t)address, dims[3], strides[2], lower[0], lower[1], upper[0], upper[1], channels, pixels, steps[2], interleave, swizzle, fill};
+	memcpy(map, made, sizeof made);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuTensorMapEncodeIm2colWide(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address, const cuuint64_t *dims, const cuuint64_t *strides, int lower, int upper, cuuint32_t channels, cuuint32_t pixels, const cuuint32_t *steps, CUtensorMapInterleave interleave, CUtensorMapIm2ColWideMode mode, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
+	if ((uintptr_t)map % 64) return CUDA_ERROR_INVALID_VALUE;
+	cuuint64_t made[16] = {type, rank, (uintptr_t)address, dims[3], strides[2], lower, 0, upper, 0, channels, pixels, steps[2], interleave, swizzle, fill, mode};
+	memcpy(map, made, sizeof made);
+	return CUDA_SUCCESS;
+}
+
 CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address, const cuuint64_t *dims, const cuuint64_t *strides, const cuuint32_t *box, const cuuint32_t *steps, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
 	if ((uintptr_t)map % 64) return CUDA_ERROR_INVALID_VALUE;
 	cuuint64_t made[16] = {type, rank, (uintptr_t)address, dims[0], dims[1], strides[0], box[0], box[1], steps[0], steps[1], interleave, swizzle, fill};
