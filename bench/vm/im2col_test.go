@@ -188,24 +188,8 @@ func (m *drawnPixels) copied(text string) string {
 func TestIm2colLoads(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawPixels(t, "im2col", "im2col::w", "im2col::w::128")
-		size := m.Type.Size()
-		n := m.each(func(int, int64) {})
-		want := make([]byte, n)
-		m.each(func(i int, offset int64) {
-			e := make([]byte, size)
-			switch {
-			case offset >= 0:
-				copy(e, m.tensor[offset:])
-			case m.FillNaN:
-				copy(e, nanBytes(m.Type))
-			}
-			for k := range e {
-				want[m.place(i*size+k)] = e[k]
-			}
-		})
 		m.edit = m.copied
-		_, got := m.run(t, "", bytes.Repeat([]byte{0xee}, n), timings[rapid.IntRange(0, len(timings)-1).Draw(t, "timing")])
-		require.Equal(t, want, got)
+		m.checkLoad(t, m.each)
 	})
 }
 
