@@ -59,7 +59,8 @@ const (
 )
 
 // handOver tells that a buffer which the role's threads wrote is full: to what reads it by
-// descriptors.
+// descriptors. The fence also orders what they have read in the ordinary way before the copy
+// that fills that buffer again, so the role gives it back after this.
 func (l *lowering) handOver(o *ir.Op) {
 	b := l.b
 	b.ProxyFence()

@@ -106,8 +106,8 @@ func (p *pipeliner) transposes(outer *editor) *ir.Op {
 		y := e.one(turn, ir.TileOf(t.Elem, t.Shape[1], t.Shape[0]))
 		e.add(&ir.Op{Code: ir.OpAcquire, Args: []*ir.Value{st.ring, it}})
 		e.add(&ir.Op{Code: ir.OpWrite, Args: []*ir.Value{st.ring, it, y}})
-		e.add(&ir.Op{Code: ir.OpRelease, Args: []*ir.Value{st.landing, it}})
 		e.add(&ir.Op{Code: ir.OpCommit, Args: []*ir.Value{st.ring, it}})
+		e.add(&ir.Op{Code: ir.OpRelease, Args: []*ir.Value{st.landing, it}}) // after the fence of the commit
 	}
 	return p.beside(outer, k, it, e)
 }

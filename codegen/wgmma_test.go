@@ -220,7 +220,8 @@ func TestSmallAttentionOfWarps(t *testing.T) {
 }
 
 // fourWays holds the sample to its reference by the interpreter, as written and staged, by
-// our PTX and by NVRTC's.
+// our PTX and by NVRTC's. Nothing may be suspicious either, fences between the proxies that
+// hardware does without among it.
 func (s *sample) fourWays(t *testing.T, cc *nvrtc.Compiler, c *codegen.Compiled, seed uint64) {
 	t.Helper()
 	staged := *s.prog
@@ -234,8 +235,10 @@ func (s *sample) fourWays(t *testing.T, cc *nvrtc.Compiler, c *codegen.Compiled,
 	s.right(t, "interpreter", interpreted)
 	direct, err := c.PTX()
 	require.NoError(t, err)
+	all, err := vm.ParseChecks("all")
+	require.NoError(t, err)
 	for _, async := range []vm.Async{vm.Late, vm.Early, vm.Random} {
-		s.right(t, "direct PTX", s.onDevice(t, c, direct, vm.Options{Async: async, Seed: seed}))
+		s.right(t, "direct PTX", s.onDevice(t, c, direct, vm.Options{Async: async, Seed: seed, Checks: all}))
 	}
 	cuda, err := c.CUDA()
 	require.NoError(t, err)

@@ -564,14 +564,14 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const __grid_const
         const u32 r71 = r61 + r57;
         stmatrix_x4(r71 + 12288, prmt(r63, r64, r53), prmt(r63, r64, r54), prmt(r65, r66, r53), prmt(r65, r66, r54));
         stmatrix_x4(r71 + 13312, prmt(r67, r68, r53), prmt(r67, r68, r54), prmt(r69, r70, r53), prmt(r69, r70, r54));
-        __syncwarp();
-        if (p1) {
-          mbarrier_arrive(r59 + 16448);
-        }
         fence_proxy_async_shared_cta();
         __syncwarp();
         if (p1) {
           mbarrier_arrive(r59 + 16464);
+        }
+        __syncwarp();
+        if (p1) {
+          mbarrier_arrive(r59 + 16448);
         }
         const bool p23 = slot_2 == 1u;
         phase_2 = phase_2 ^ (p23 ? 1u : 0u);
