@@ -114,7 +114,7 @@ func (r *reader) kernelTuner(raw json.RawMessage) (Entry, error) {
 }
 
 func (r *reader) kernelTunerHead() error {
-	for name, into := range map[string]*string{"device_name": &r.space.Device, "kernel_name": &r.space.Kernel} {
+	for name, into := range map[string]*string{"device_name": &r.space.Device, "kernel_name": &r.space.Kernel, "objective": &r.objective} {
 		_ = json.Unmarshal(r.head[name], into) // names may be missing
 	}
 	var names []string
@@ -122,6 +122,13 @@ func (r *reader) kernelTunerHead() error {
 		return errors.New("no tune_params_keys before the cache: want a list of the parameters' names")
 	}
 	return r.declare(names)
+}
+
+// measurement is one of a record of T4 results.
+type measurement struct {
+	Name  string  `json:"name"`
+	Value lenient `json:"value"`
+	Unit  string  `json:"unit"`
 }
 
 // t4 reads a record of T4 results.
@@ -138,11 +145,7 @@ func (r *reader) t4(raw json.RawMessage) (Entry, error) {
 			Search      lenient   `json:"search_algorithm"`
 			Validation  lenient   `json:"validation"`
 		} `json:"times"`
-		Measurements []struct {
-			Name  string  `json:"name"`
-			Value lenient `json:"value"`
-			Unit  string  `json:"unit"`
-		} `json:"measurements"`
+		Measurements []measurement `json:"measurements"`
 	}
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return Entry{}, err
@@ -158,10 +161,17 @@ func (r *reader) t4(raw json.RawMessage) (Entry, error) {
 	objective := "time"
 	if len(e.Objectives) > 0 {
 		objective = e.Objectives[0]
+		r.objective = objective
+	}
+	named := func(name string) bool {
+		return slices.ContainsFunc(e.Measurements, func(m measurement) bool { return m.Name == name })
+	}
+	if objective != "time" && named("time") { // what was searched for may be another
+		objective = "time"
 	}
 	unit, ms := unitMS(meta.Unit), 0.0
 	for _, m := range e.Measurements {
-		if m.Name == objective {
+		if m.Name == objective && (objective == "time" || strings.Contains(objective, "time") || isTime(m.Unit)) {
 			if m.Unit != "" {
 				unit = unitMS(m.Unit)
 			}
@@ -223,6 +233,7 @@ func objectKeys(object json.RawMessage) []string {
 	return keys
 }
 
+// unitMS is how many milliseconds a unit has; of one that is not known, 1.
 func unitMS(name string) float64 {
 	switch u := strings.ToLower(name); {
 	case strings.HasPrefix(u, "micro"), u == "us", u == "µs":
@@ -233,6 +244,12 @@ func unitMS(name string) float64 {
 		return 1e3
 	}
 	return 1 // also for "miliseconds", as published
+}
+
+// isTime tells whether a unit is one of time.
+func isTime(name string) bool {
+	u := strings.ToLower(name)
+	return unitMS(name) != 1 || u == "ms" || strings.HasPrefix(u, "mil")
 }
 
 func mean(v []float64) float64 {

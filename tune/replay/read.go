@@ -225,9 +225,10 @@ var shapes = []shape{
 
 // reader reads one JSON file.
 type reader struct {
-	space Space
-	head  map[string]json.RawMessage // the members before the records
-	names map[string]int             // of parameters
+	space     Space
+	head      map[string]json.RawMessage // the members before the records
+	names     map[string]int             // of parameters
+	objective string                     // of the search that wrote the records; "" where the file does not say
 }
 
 func readJSON(ctx context.Context, text []byte) (*Space, error) {
@@ -244,7 +245,11 @@ func readJSON(ctx context.Context, text []byte) (*Space, error) {
 		name, _ := key.(string)
 		for _, s := range shapes {
 			if s.member == name {
-				return r.records(ctx, text, d, s)
+				space, err := r.records(ctx, text, d, s)
+				if err == nil && r.objective != "" && r.objective != "time" && space.Optimum() == nil && len(space.Entries) > 0 {
+					err = fmt.Errorf("%w: its objective is %.40q, and no configuration has a time", ErrFormat, r.objective)
+				}
+				return space, err
 			}
 		}
 		var member json.RawMessage
@@ -334,7 +339,7 @@ func (r *reader) declare(names []string) error {
 	return nil
 }
 
-// values orders a record's values, each of which must be a scalar.
+// values orders a record's values.
 func (r *reader) values(get func(name string) (json.RawMessage, bool)) ([]Value, error) {
 	out := make([]Value, len(r.space.Names))
 	for i, name := range r.space.Names {
@@ -354,8 +359,14 @@ func (r *reader) values(get func(name string) (json.RawMessage, bool)) ([]Value,
 func scalar(raw json.RawMessage) (Value, error) {
 	text := strings.TrimSpace(string(raw))
 	switch {
-	case text == "" || text[0] == '{' || text[0] == '[':
-		return Value{}, fmt.Errorf("%.40s: want a number, a string or a truth value", text)
+	case text == "":
+		return Value{}, errors.New("want a value")
+	case text[0] == '{' || text[0] == '[': // as rare as it is legal
+		var plain bytes.Buffer
+		if err := json.Compact(&plain, raw); err != nil {
+			return Value{}, err
+		}
+		return Value{Text: plain.String()}, nil
 	case text[0] == '"':
 		var s string
 		if err := json.Unmarshal(raw, &s); err != nil {

@@ -226,6 +226,43 @@ func TestBadFilesSayWhatIsWrong(t *testing.T) {
 	require.ErrorContains(t, err, "not one of its 1 configurations has a time")
 }
 
+// What published files hold beside the plain case.
+func TestQuirks(t *testing.T) {
+	const t4 = `{"metadata": {"timeunit": "miliseconds"}, "results": [{"configuration": {"a": 1}, "invalidity": "correct", `
+	const cache = `{"objective": "energy", "tune_params_keys": ["a"], "cache": {"1": `
+	for name, tt := range map[string]struct {
+		text, value string
+		ms          float64
+	}{
+		"an object as a value":            {cache + `{"a": {"b": [1, 2]}, "time": 4}}}`, `{"b":[1,2]}`, 4},
+		"a list as a value":               {cache + `{"a": [1, 2], "time": 4}}}`, `[1,2]`, 4},
+		"a truth value":                   {cache + `{"a": true, "time": 4}}}`, `true`, 4},
+		"nothing":                         {cache + `{"a": null, "time": 4}}}`, `null`, 4},
+		"a fraction":                      {cache + `{"a": 0.5, "time": 4}}}`, `0.5`, 4},
+		"another objective beside a time": {cache + `{"a": 1, "time": 4, "energy": 2}}}`, `1`, 4},
+		"two objectives":                  {t4 + `"objectives": ["energy", "time"], "measurements": [{"name": "energy", "value": 2, "unit": "J"}, {"name": "time", "value": 4}]}]}`, `1`, 4},
+		"a time of another name":          {t4 + `"objectives": ["duration"], "measurements": [{"name": "duration", "value": 4000, "unit": "us"}]}]}`, `1`, 4},
+		"seconds":                         {t4 + `"objectives": ["time"], "measurements": [{"name": "time", "value": 0.004, "unit": "s"}]}]}`, `1`, 4},
+		"nanoseconds":                     {t4 + `"objectives": ["time"], "measurements": [{"name": "time", "value": 4e6, "unit": "nanoseconds"}]}]}`, `1`, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := space(t, tt.text)
+			require.Len(t, s.Entries, 1)
+			require.Equal(t, tt.value, s.Entries[0].Values[0].Text)
+			require.Equal(t, replay.Correct, s.Entries[0].Status)
+			require.InDelta(t, tt.ms, s.Entries[0].MS, 1e-9)
+		})
+	}
+	for _, text := range []string{
+		`{"objective": "score", "tune_params_keys": ["a"], "cache": {"1": {"a": 1, "score": 0.5}}}`,
+		t4 + `"objectives": ["score"], "measurements": [{"name": "score", "value": 0.5, "unit": ""}]}]}`,
+	} {
+		_, err := replay.Read(t.Context(), strings.NewReader(text))
+		require.ErrorIs(t, err, replay.ErrFormat)
+		require.ErrorContains(t, err, `its objective is "score", and no configuration has a time`)
+	}
+}
+
 // Whoever reads a file that ends early is told how.
 func TestCutIsSaid(t *testing.T) {
 	const cache = `{"tune_params_keys": ["a"], "cache": {"1": {"a": 1, "time": 4},`
