@@ -29,15 +29,24 @@ const (
 // verifier is what programs are checked on: the virtual machine with all of an awkward
 // small problem, and a few blocks of the full size.
 type verifier struct {
+	seed  uint64 // of the data and blocks
 	err   error  // why nothing can be checked
 	small *stage // nil where no small problem runs the same program
 	full  *stage
 }
 
-// check checks a configuration on the virtual machine; the lock is held.
-func (k *Kernel) check(ctx context.Context, c space.Config) (trial.Ran, error) {
-	if k.verifier == nil {
-		k.verifier = &verifier{}
+// againSeed is how far the seed of second checks is from that of the first: each takes two.
+const againSeed = 2
+
+// check checks a configuration on the virtual machine, again over other data; the lock is
+// held.
+func (k *Kernel) check(ctx context.Context, c space.Config, again bool) (trial.Ran, error) {
+	seed := k.Seed
+	if again {
+		seed += againSeed
+	}
+	if k.verifier == nil || k.verifier.seed != seed {
+		k.verifier = &verifier{seed: seed}
 		k.verifier.err = k.prepare(c)
 	}
 	err := k.verifier.err
@@ -60,16 +69,16 @@ func (k *Kernel) check(ctx context.Context, c space.Config) (trial.Ran, error) {
 
 // prepare makes the virtual machine and the data, for configurations like one.
 func (k *Kernel) prepare(c space.Config) error {
-	device, err := vm.New(vm.Options{GPU: k.GPU, Seed: k.Seed})
+	v := k.verifier
+	device, err := vm.New(vm.Options{GPU: k.GPU, Seed: v.seed})
 	if err != nil {
 		return err
 	}
-	v := k.verifier
-	r := rand.New(rand.NewPCG(k.Seed, 2))
+	r := rand.New(rand.NewPCG(v.seed, 2))
 	small, err := shrink(k.Family, k.Problem, c, r)
 	switch {
 	case err == nil:
-		if v.small, err = newStage(device, small, k.Seed); err != nil {
+		if v.small, err = newStage(device, small, v.seed); err != nil {
 			return err
 		}
 		k.Log.Info("small problem", "problem", small.Settings().String())
@@ -87,7 +96,7 @@ func (k *Kernel) prepare(c space.Config) error {
 	if err != nil {
 		return fmt.Errorf("%d bytes of tensors: %w", bytesOf(k.Problem), err)
 	}
-	v.full, err = newStage(device, full, k.Seed+1)
+	v.full, err = newStage(device, full, v.seed+1)
 	return err
 }
 
@@ -121,7 +130,7 @@ func (k *Kernel) checkBoth(ctx context.Context, c space.Config) error {
 		texts = append(texts, struct{ name, ptx string }{"NVRTC's PTX", string(b.PTX)})
 	}
 	v := k.verifier
-	r := rand.New(rand.NewPCG(k.Seed, 3))
+	r := rand.New(rand.NewPCG(v.seed, 3))
 	parts, err := v.full.problem.Parts(c, r, sampled)
 	if err != nil {
 		return err

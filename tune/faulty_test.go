@@ -132,3 +132,45 @@ func TestProcessesThatFailEndAlone(t *testing.T) {
 		}
 	}
 }
+
+// doubting finds what is checked again first to be wrong.
+type doubting struct {
+	*Kernel
+	again []string // configurations that were checked again
+}
+
+func (d *doubting) Run(ctx context.Context, point []int, samples int) (trial.Ran, error) {
+	if samples == trial.Again {
+		c, err := d.config(point)
+		if err != nil {
+			return trial.Ran{}, err
+		}
+		if d.again = append(d.again, c.String()); len(d.again) == 1 {
+			return trial.Ran{Outcome: store.Correctness, Error: "other data"}, nil
+		}
+	}
+	return d.Kernel.Run(ctx, point, samples)
+}
+
+// The winner is checked again over other data, once: one that is wrong there is named and
+// left out, and the next is checked.
+func TestWinnerIsCheckedAgain(t *testing.T) {
+	o := testOptions(t, t.TempDir())
+	o.Configs, o.Top = 100, 8
+	k, err := NewKernel(t.Context(), o, nil)
+	require.NoError(t, err)
+	d := &doubting{Kernel: k}
+	o.Trials = d
+	for range 2 {
+		r := run(t, o)
+		require.Len(t, d.again, 2)
+		require.Equal(t, d.again[1], r.Best[0].Config.String())
+		require.True(t, r.Best[0].Verified)
+		require.Len(t, r.Wrong, 1)
+		require.Equal(t, d.again[0], r.Wrong[0].Config.String())
+		require.Equal(t, store.Correctness, r.Wrong[0].Outcome)
+		for _, b := range r.Best {
+			require.NotEqual(t, d.again[0], b.Config.String())
+		}
+	}
+}

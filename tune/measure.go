@@ -16,13 +16,9 @@ import (
 // timingPolicy is that under which times of a device are recorded.
 const timingPolicy = "one run, after one"
 
-// measure times the best configurations, and the default one, on the device that there may
-// be: in turns, each compared with the reference, the winner once more. The fastest come
+// measure times the best configurations, and the default one, on the device: in turns, each compared with the reference, the winner once more. The fastest come
 // first. Those that go wrong there are left out.
 func (s *session) measure(ctx context.Context, found, top []finding) ([]finding, error) {
-	if s.Timer == nil {
-		return top, nil
-	}
 	candidates := top
 	if i := slices.IndexFunc(found, func(f finding) bool { return f.config.Equal(s.fallback) && f.outcome == "" }); i >= 0 {
 		if !slices.ContainsFunc(top, func(f finding) bool { return f.config.Equal(s.fallback) }) {

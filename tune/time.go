@@ -45,7 +45,7 @@ func (k *Kernel) time(ctx context.Context, c space.Config, samples int) (r trial
 		k.timer = &timer{stage: s, loaded: map[string]*loadedProgram{}}
 	}
 	p, err := k.load(ctx, c)
-	if err == nil && (!p.checked || samples == 0) {
+	if err == nil && (!p.checked || samples <= 0) {
 		if err = k.timer.compareRun(ctx, p); err == nil {
 			p.checked = true
 		}

@@ -112,7 +112,12 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if top, err = s.measure(ctx, found, top); err != nil {
+	if s.Timer == nil {
+		top, err = s.confirm(ctx, top)
+	} else {
+		top, err = s.measure(ctx, found, top)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return s.finish(ctx, found, top)

@@ -3,6 +3,7 @@ package tune
 import (
 	"context"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/kgen-dev/kgen/tune/store"
@@ -37,6 +38,51 @@ func (s *session) verify(ctx context.Context, found []finding) ([]finding, error
 		s.lose(f)
 	}
 	return top, nil
+}
+
+// confirm checks the winner once more, over other data and blocks; one that is wrong goes,
+// and the next is the winner. It is recorded, so that it is done once.
+func (s *session) confirm(ctx context.Context, top []finding) ([]finding, error) {
+	for i := 0; i < len(top); {
+		f := &top[i]
+		if !f.eval.Verified { // it could not be checked the first time
+			i++
+			continue
+		}
+		again := f.eval
+		again.At, again.Run, again.Program = time.Time{}, s.run.ID, store.Again(f.eval.Program)
+		again.Key = s.run.Key(again.Program, again.Config)
+		if _, found, err := s.Store.Lookup(again.Key); err != nil || found {
+			return top, err
+		}
+		r, err := s.Trials.Run(ctx, pointOf(f.config), trial.Again)
+		if err != nil {
+			return nil, err
+		}
+		s.addSeconds("verify", r.Seconds)
+		switch r.Outcome {
+		case store.Correct:
+			return top, s.Store.Record(again)
+		case store.Predicted:
+			s.Log.Warn("the winner could not be checked once more", "config", again.Config, "error", r.Error)
+			return top, nil
+		}
+		e := f.eval
+		e.At, e.Run = time.Time{}, s.run.ID
+		f.condemn(&e, &r)
+		if err := s.Store.Record(e); err != nil {
+			return nil, err
+		}
+		s.lose(f)
+		top = slices.Delete(top, i, i+1)
+	}
+	return top, nil
+}
+
+// condemn turns what a configuration came to into what a check found wrong with it.
+func (f *finding) condemn(e *store.Evaluation, r *trial.Ran) {
+	f.fault, f.outcome = r.Error, r.Outcome
+	e.Outcome, e.Error, e.TimeUS, e.Provenance, e.Terms = r.Outcome, r.Error, 0, 0, nil
 }
 
 // lose notes a configuration that failed after it came to a time.
@@ -75,9 +121,7 @@ func (s *session) verifyOne(ctx context.Context, f *finding, known map[string]tr
 		s.Log.Warn("a kernel could not be checked", "config", e.Config, "error", r.Error)
 		return nil
 	default:
-		f.fault, f.outcome = r.Error, r.Outcome
-		e.Outcome, e.Error, e.TimeUS, e.Provenance = r.Outcome, r.Error, 0, 0
-		e.Terms = nil
+		f.condemn(&e, &r)
 	}
 	return s.Store.Record(e)
 }

@@ -59,7 +59,7 @@ type Phase string
 const (
 	Search  Phase = "search"
 	Finals  Phase = "finals"  // the leaders are timed again, in turns
-	Confirm Phase = "confirm" // the winner is checked again
+	Confirm Phase = "confirm" // the winner is checked again, over other contents
 )
 
 // Progress is where a search stands.
@@ -112,9 +112,12 @@ func Explore(ctx context.Context, o Options) (*Result, error) {
 		return s.result(nil), fmt.Errorf("%w: %s", ErrNothing, s.why())
 	}
 	if o.Measures {
-		if best, err = s.finals(ctx, best); err != nil {
-			return nil, err
-		}
+		best, err = s.finals(ctx, best)
+	} else {
+		best, err = s.confirm(ctx, best)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return s.result(best), nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/kernels/space"
 	"github.com/kgen-dev/kgen/tune/explore"
 	"github.com/kgen-dev/kgen/tune/replay"
@@ -206,4 +207,57 @@ func TestTimeBudgetAndNothing(t *testing.T) {
 	o.Time = 0
 	_, err = explore.Explore(ctx, o)
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// counting is a bench that predicts the published times. What of says of a point is wrong
+// when it is checked again.
+type counting struct {
+	space *replay.Space
+	wrong func(p []int) bool
+	again int // checks over other contents
+}
+
+func (c *counting) Compile(_ context.Context, p []int) (trial.Built, error) {
+	return trial.Built{Program: fmt.Sprint(p), Cubin: fmt.Sprint(p), Same: fmt.Sprint(p)}, nil
+}
+
+func (c *counting) Run(_ context.Context, p []int, samples int) (trial.Ran, error) {
+	if samples == trial.Again {
+		if c.again++; c.wrong(p) {
+			return trial.Ran{Outcome: store.Correctness, Error: "other contents"}, nil
+		}
+	}
+	e := c.space.Entry(p)
+	if e.Status != replay.Correct {
+		return trial.Ran{Outcome: store.Runtime, Error: "as published"}, nil
+	}
+	return trial.Ran{Outcome: store.Correct, TimeUS: 1000 * e.MS, Provenance: bench.Predicted, Verified: true}, nil
+}
+
+// Where times are predicted, too, the winner is checked again: one that is wrong over other
+// contents does not win, and what was checked again is not checked a third time.
+func TestPredictedWinnerIsCheckedAgain(t *testing.T) {
+	s := raw(t)
+	best := s.Optimum()
+	b := &counting{space: s, wrong: func(p []int) bool { return s.Entry(p) == best }}
+	db := openStore(t, filepath.Join(t.TempDir(), "db"))
+	o := options(s, db, b)
+	o.Measures = false
+	r, err := explore.Explore(t.Context(), o)
+	require.NoError(t, err)
+	require.Equal(t, 2, b.again)
+	require.Len(t, r.Lost, 1)
+	require.Equal(t, best, s.Entry(r.Lost[0].Point))
+	require.Equal(t, store.Correctness, r.Lost[0].Evaluation.Outcome)
+	require.NotEqual(t, best, s.Entry(r.Best[0].Point))
+	for _, x := range r.Best {
+		require.GreaterOrEqual(t, x.Evaluation.TimeUS, r.Best[0].Evaluation.TimeUS)
+	}
+
+	second, err := explore.Explore(t.Context(), o)
+	require.NoError(t, err)
+	require.Equal(t, 2, b.again)
+	require.Zero(t, second.Fresh)
+	require.Equal(t, r.Best[0].Point, second.Best[0].Point)
+	require.Empty(t, second.Lost) // it failed before it could lead
 }

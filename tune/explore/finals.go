@@ -178,18 +178,29 @@ func (s *session) settle(t *Trial) error {
 	return nil
 }
 
-// confirm checks the winner's results once more; one that is wrong goes, and the next is
-// the winner.
+// confirm checks the winner's results once more, over other contents; one that is wrong
+// goes, and the next is the winner. It is recorded, so that it is done once.
 func (s *session) confirm(ctx context.Context, done []Trial) ([]Trial, error) {
+	run := s.run
+	if s.final != nil {
+		run = s.final
+	}
 	for len(done) > 0 {
-		s.show(Confirm, 0, 1, s.begun)
 		e := &done[0].Evaluation
-		r, err := s.Bench.Run(ctx, done[0].Point, 0)
+		again := *e
+		again.Program = store.Again(e.Program)
+		again.Key = run.Key(again.Program, e.Config)
+		if _, found, err := s.Store.Lookup(again.Key); err != nil || found {
+			return done, err
+		}
+		s.show(Confirm, 0, 1, s.begun)
+		r, err := s.Bench.Run(ctx, done[0].Point, trial.Again)
 		if err != nil {
 			return nil, err
 		}
 		if r.Outcome.Timed() {
-			return done, nil
+			again.At, again.ID, again.Run = time.Time{}, 0, run.ID
+			return done, s.Store.Record(again)
 		}
 		s.Log.Error("the winner fails when it is checked again: it is left out", "config", e.Config, "outcome", r.Outcome, "error", r.Error)
 		bad := *e

@@ -104,7 +104,11 @@ const sampleMark = "#"
 // recorded so that a killed run need not take it again, and is none of the Best.
 func Sample(program string, n int) string { return program + sampleMark + strconv.Itoa(n) }
 
-// Single tells whether an evaluation is a single sample.
+// Again names the second check of a program, over other contents: it is recorded so that it
+// is done once, and is none of the Best.
+func Again(program string) string { return program + sampleMark + "again" }
+
+// Single tells whether an evaluation is a single sample, or a second check.
 func (e *Evaluation) Single() bool { return strings.Contains(e.Program, sampleMark) }
 
 // Key identifies an evaluation: equal keys mean equal work.

@@ -2,6 +2,8 @@ package trial_test
 
 import (
 	"context"
+	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,6 +68,11 @@ func kernel(t *testing.T, measures bool) *trial.Kernel {
 
 func described(t *testing.T, description string, measures bool) *trial.Kernel {
 	t.Helper()
+	return written(t, description, source, measures)
+}
+
+func written(t *testing.T, description, source string, measures bool) *trial.Kernel {
+	t.Helper()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "scale.cu"), []byte(source), 0o666))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "scale.json"), []byte(description), 0o666))
@@ -119,6 +126,31 @@ func TestOutcomes(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A check that is done again has other contents: a kernel that is right for those of the
+// first check alone shows.
+func TestAgain(t *testing.T) {
+	args, err := kernel(t, false).Spec.Buffers(0)
+	require.NoError(t, err)
+	first := fmt.Sprintf("__float_as_uint(in[0]) == 0x%xu", binary.LittleEndian.Uint32(args[0].Buffer.Data))
+	for _, measures := range []bool{false, true} {
+		k := written(t, description, strings.Replace(source, "what == 2", "!("+first+")", 1), measures)
+		point := []int{0, 0}
+		for range 2 {
+			r, err := k.Run(t.Context(), point, 0)
+			require.NoError(t, err)
+			require.Equal(t, store.Correct, r.Outcome, r.Error)
+			r, err = k.Run(t.Context(), point, trial.Again)
+			require.NoError(t, err)
+			require.Equal(t, store.Correctness, r.Outcome)
+		}
+		right := kernel(t, measures)
+		r, err := right.Run(t.Context(), point, trial.Again)
+		require.NoError(t, err)
+		require.Equal(t, store.Correct, r.Outcome, r.Error)
+		require.True(t, r.Verified)
 	}
 }
 

@@ -118,6 +118,9 @@ func (k *Kernel) Run(ctx context.Context, point []int, samples int) (Ran, error)
 	if err != nil {
 		return Ran{}, err
 	}
+	if samples == Again {
+		return k.again(ctx, point, p)
+	}
 	if err := k.Prepare(ctx); err != nil {
 		return Ran{}, err
 	}
@@ -126,6 +129,13 @@ func (k *Kernel) Run(ctx context.Context, point []int, samples int) (Ran, error)
 	r, err := k.run(ctx, point, p, samples)
 	r.Seconds = time.Since(start).Seconds()
 	return r, err
+}
+
+// again checks a program over contents and a reference of another seed.
+func (k *Kernel) again(ctx context.Context, point []int, p *program) (Ran, error) {
+	other := &Kernel{Spec: k.Spec, Compiler: k.Compiler, Device: k.Device, Seed: k.Seed + 1, Called: k.Called, Cache: k.Cache}
+	other.keep(pointKey(point), &program{built: p.built, ptx: p.ptx, kernel: p.kernel, launch: p.launch})
+	return other.Run(ctx, point, 0)
 }
 
 // program is a point's, compiled again if it was forgotten.

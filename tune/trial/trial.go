@@ -19,8 +19,13 @@ type Bench interface {
 	Compile(ctx context.Context, point []int) (Built, error)
 	// Run runs the program of a point that was compiled: once to check what it computes,
 	// if that was not done before or no times are asked for, and then for each of these.
+	// Again instead of a number of times asks for a check over other random contents.
 	Run(ctx context.Context, point []int, samples int) (Ran, error)
 }
+
+// Again asks Run to check what a point computes once more. Where inputs are random, they
+// are others than those of all checks before.
+const Again = -1
 
 // ErrMistake says that a description is at fault, so that nothing can be tried.
 var ErrMistake = errors.New("a mistake in the description")
