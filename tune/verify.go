@@ -52,7 +52,8 @@ func (s *session) confirm(ctx context.Context, top []finding) ([]finding, error)
 		again := f.eval
 		again.At, again.Run, again.Program = time.Time{}, s.run.ID, store.Again(f.eval.Program)
 		again.Key = s.run.Key(again.Program, again.Config)
-		if _, found, err := s.Store.Lookup(again.Key); err != nil || found {
+		if old, found, err := s.Store.Lookup(again.Key); err != nil || found {
+			s.addSeconds("verify", old.Seconds["verify"])
 			return top, err
 		}
 		r, err := s.Trials.Run(ctx, pointOf(f.config), trial.Again)
@@ -60,6 +61,7 @@ func (s *session) confirm(ctx context.Context, top []finding) ([]finding, error)
 			return nil, err
 		}
 		s.addSeconds("verify", r.Seconds)
+		again.Seconds = map[string]float64{"verify": r.Seconds}
 		switch r.Outcome {
 		case store.Correct:
 			return top, s.Store.Record(again)

@@ -190,7 +190,8 @@ func (s *session) confirm(ctx context.Context, done []Trial) ([]Trial, error) {
 		again := *e
 		again.Program = store.Again(e.Program)
 		again.Key = run.Key(again.Program, e.Config)
-		if _, found, err := s.Store.Lookup(again.Key); err != nil || found {
+		if old, found, err := s.Store.Lookup(again.Key); err != nil || found {
+			s.phases["run"] += old.Seconds["run"]
 			return done, err
 		}
 		s.show(Confirm, 0, 1, s.begun)
@@ -198,7 +199,9 @@ func (s *session) confirm(ctx context.Context, done []Trial) ([]Trial, error) {
 		if err != nil {
 			return nil, err
 		}
+		s.phases["run"] += r.Seconds
 		if r.Outcome.Timed() {
+			again.Seconds = map[string]float64{"run": r.Seconds}
 			again.At, again.ID, again.Run = time.Time{}, 0, run.ID
 			return done, s.Store.Record(again)
 		}
