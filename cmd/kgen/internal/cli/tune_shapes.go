@@ -113,11 +113,16 @@ func (a *app) tuneShapes(ctx context.Context, j *job, f *tuneFlags) error {
 		return err
 	}
 	defer s.Close()
+	trialsOf, end, err := a.shapeTrials(ctx, f, jobs[0], s)
+	if err != nil {
+		return err
+	}
+	defer end()
 	r := &shapesReport{Kernel: j.family.Name, GPU: j.gpu.ID}
 	var configs []space.Config
 	for i, shape := range jobs {
 		a.log.Info("shape", "number", i+1, "of", len(jobs), "problem", shape.problem.Settings().String())
-		best, err := a.tuneShape(ctx, shape, f, s)
+		best, err := a.tuneShape(ctx, shape, f, s, trialsOf)
 		if err != nil {
 			return fmt.Errorf("shape %d (%s): %w", i+1, shape.problem.Settings(), err)
 		}
@@ -162,8 +167,31 @@ func writeRule(r *shapesReport, f *tuneFlags, s *store.Store) error {
 	return atomicfile.Write(atomicfile.Bytes(r.File, append(text, '\n')))
 }
 
+// shapeTrials are what tries a shape's configurations, one shape after the other: children,
+// or workers at one server.
+func (a *app) shapeTrials(ctx context.Context, f *tuneFlags, first *job, s *store.Store) (of func(*job, *progress) (*trials, error), end func(), err error) {
+	if !f.fleet.remote() {
+		return func(j *job, p *progress) (*trials, error) { return a.familyTrials(ctx, f, j, s, p) }, func() {}, nil
+	}
+	o, err := familyWork(ctx, f, first)
+	if err != nil {
+		return nil, nil, err
+	}
+	conn, end, err := a.openQueue(&f.fleet, s, o, a.log)
+	if err != nil {
+		return nil, nil, err
+	}
+	return func(j *job, p *progress) (*trials, error) {
+		o, err := familyWork(ctx, f, j)
+		if err != nil {
+			return nil, err
+		}
+		return a.trialsOn(ctx, conn, s, p, o)
+	}, end, nil
+}
+
 // tuneShape is the best of one shape.
-func (a *app) tuneShape(ctx context.Context, j *job, f *tuneFlags, s *store.Store) ([]tune.Best, error) {
+func (a *app) tuneShape(ctx context.Context, j *job, f *tuneFlags, s *store.Store, trialsOf func(*job, *progress) (*trials, error)) ([]tune.Best, error) {
 	dir, err := artifactDir("", s, j)
 	if err != nil {
 		return nil, err
@@ -171,14 +199,14 @@ func (a *app) tuneShape(ctx context.Context, j *job, f *tuneFlags, s *store.Stor
 	if f.dir != "" {
 		dir = filepath.Join(f.dir, filepath.Base(dir))
 	}
-	pool, err := a.familyPool(f, j, "vm")
+	p := a.newProgress()
+	t, err := trialsOf(j, p)
 	if err != nil {
 		return nil, err
 	}
-	defer pool.Close()
-	p := a.newProgress()
+	defer t.close()
 	o := a.runOptions(f, j)
-	o.Trials, o.Store, o.Dir, o.Progress, o.Log = pool, s, dir, p.tuning, p.log
+	o.Trials, o.Store, o.Dir, o.Progress, o.Log = t.bench, s, dir, p.tuning, p.log
 	r, err := tune.Run(ctx, o)
 	p.done()
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -41,8 +42,6 @@ func (f *tuneFlags) checkWorkers() error {
 	switch {
 	case f.fleet.serve != "" && f.fleet.workers != "":
 		return usagef("--serve and --workers: want one of both")
-	case f.fleet.remote() && f.shapes != "":
-		return usagef("--shapes: it takes no workers: want neither --serve nor --workers")
 	case f.parallel < 1 || f.parallel > mostJobs:
 		return usagef("--parallel %d: want 1 to %d", f.parallel, mostJobs)
 	}
@@ -92,15 +91,11 @@ func (a *app) spaceTrials(ctx context.Context, f *tuneFlags, gpuName string, k *
 // familyTrials are those of a family's problem.
 func (a *app) familyTrials(ctx context.Context, f *tuneFlags, j *job, s *store.Store, p *progress) (t *trials, err error) {
 	if f.fleet.remote() {
-		id, err := identityOf(ctx, j.gpu, f.device.value)
+		o, err := familyWork(ctx, f, j)
 		if err != nil {
 			return nil, err
 		}
-		return a.remoteTrials(ctx, &f.fleet, s, p, queue.Options{
-			Identity: id,
-			Work:     queue.Work{Family: j.family.Name, Flags: j.given, Seed: f.seed},
-			Files:    func(w io.Writer) error { return queue.Pack(w, "", nil, nil) },
-		})
+		return a.remoteTrials(ctx, &f.fleet, s, p, o)
 	}
 	pool, err := a.familyPool(f, j, "vm")
 	if err != nil {
@@ -122,6 +117,16 @@ func (a *app) familyTrials(ctx context.Context, f *tuneFlags, j *job, s *store.S
 		pool.Close()
 	}
 	return t, nil
+}
+
+// familyWork is what workers are told of a family's problem.
+func familyWork(ctx context.Context, f *tuneFlags, j *job) (o queue.Options, err error) {
+	o = queue.Options{
+		Work:  queue.Work{Family: j.family.Name, Flags: j.given, Seed: f.seed},
+		Files: func(w io.Writer) error { return queue.Pack(w, "", nil, nil) },
+	}
+	o.Identity, err = identityOf(ctx, j.gpu, f.device.value)
+	return o, err
 }
 
 // spaceWork is what workers are told of a described kernel.
@@ -146,27 +151,38 @@ func spaceWork(ctx context.Context, f *tuneFlags, k *trial.Kernel) (o queue.Opti
 // spaceFile is what workers call a description.
 const spaceFile = "kgen-space.json"
 
-// remoteTrials puts a tuning on a queue. Where a device measures it waits for the first
-// worker, whose name the device has.
+// remoteTrials puts a tuning on a queue of its own.
 func (a *app) remoteTrials(ctx context.Context, f *fleetFlags, s *store.Store, p *progress, o queue.Options) (*trials, error) {
+	conn, end, err := a.openQueue(f, s, o, p.log)
+	if err != nil {
+		return nil, err
+	}
+	t, err := a.trialsOn(ctx, conn, s, p, o)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	alone := t.close
+	t.close = func() {
+		alone()
+		end()
+	}
+	return t, nil
+}
+
+// trialsOn puts a tuning on a server. Where a device measures it waits for the first
+// worker, whose name the device has.
+func (a *app) trialsOn(ctx context.Context, conn *queue.Conn, s *store.Store, p *progress, o queue.Options) (*trials, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, err
 	}
 	o.Log, o.Name = p.log, []string{host, s.Path()}
-	conn, end, err := a.openQueue(f, s, o)
-	if err != nil {
-		return nil, err
-	}
 	t := &trials{}
 	if t.remote, err = queue.Open(ctx, conn, o); err != nil {
-		end()
 		return nil, queueError(err)
 	}
-	t.bench, t.close = t.remote, func() {
-		t.remote.Close()
-		end()
-	}
+	t.bench, t.close = t.remote, t.remote.Close
 	p.workers = t.workers
 	if o.Identity.Device == "cuda" {
 		t.timer = t.remote.Timer()
@@ -179,7 +195,7 @@ func (a *app) remoteTrials(ctx context.Context, f *fleetFlags, s *store.Store, p
 }
 
 // openQueue connects to a server, or starts one.
-func (a *app) openQueue(f *fleetFlags, s *store.Store, o queue.Options) (conn *queue.Conn, end func(), err error) {
+func (a *app) openQueue(f *fleetFlags, s *store.Store, o queue.Options, log *slog.Logger) (conn *queue.Conn, end func(), err error) {
 	access, err := f.access.access()
 	if err != nil {
 		return nil, nil, err
@@ -190,7 +206,7 @@ func (a *app) openQueue(f *fleetFlags, s *store.Store, o queue.Options) (conn *q
 		}
 		return conn, conn.Close, nil
 	}
-	server, err := queue.Serve(queue.ServerOptions{Addr: f.serve, Dir: queueDir(s, o), Access: access, Log: o.Log})
+	server, err := queue.Serve(queue.ServerOptions{Addr: f.serve, Dir: queueDir(s, o), Access: access, Log: log})
 	if err != nil {
 		return nil, nil, queueError(fmt.Errorf("--serve %s: %w", f.serve, err))
 	}
