@@ -60,14 +60,16 @@ func digest(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// flags are the compiler's for macros NAME=VALUE.
-func (k *Kernel) flags(defines []string) []string {
-	flags := []string{"-I" + k.Spec.Path(".")}
-	flags = append(flags, k.Spec.Flags...)
+// prologue defines macros, NAME=VALUE, in the source itself: as flags they would reach the
+// headers that NVRTC includes before it, which have parameters called a, too.
+func prologue(defines []string) string {
+	var b strings.Builder
 	for _, d := range defines {
-		flags = append(flags, "-D"+d)
+		name, value, _ := strings.Cut(d, "=")
+		fmt.Fprintf(&b, "#define %s %s\n", name, value)
 	}
-	return flags
+	b.WriteString("#line 1\n")
+	return b.String()
 }
 
 // Program is the digest of what a configuration is compiled from.
@@ -126,7 +128,7 @@ func (k *Kernel) compile(ctx context.Context, point []int) (b Built, p *program,
 		b.Outcome, b.Error = store.Constraints, "launch: "+err.Error()
 		return b, nil, nil
 	}
-	c, err := k.cubin(ctx, k.Spec.Source, k.Spec.Kernel, k.flags(k.Spec.Defines(point)))
+	c, err := k.cubin(ctx, k.Spec.Source, k.Spec.Kernel, k.Spec.Defines(point))
 	var refused *nvrtc.CompileError
 	switch {
 	case errors.As(err, &refused):
@@ -179,13 +181,14 @@ type compiled struct {
 	kernel     *cubin.Kernel
 }
 
-// cubin compiles a source and finds the kernel in it.
-func (k *Kernel) cubin(ctx context.Context, file, kernel string, flags []string) (*compiled, error) {
+// cubin compiles a source with macros, NAME=VALUE, and finds the kernel in it.
+func (k *Kernel) cubin(ctx context.Context, file, kernel string, defines []string) (*compiled, error) {
 	text, err := k.source(file)
 	if err != nil {
 		return nil, err
 	}
-	r, err := k.Compiler.Compile(ctx, nvrtc.Source{Name: filepath.Base(file), Text: text}, nvrtc.Options{Arch: k.Spec.GPU.Arch(), Flags: flags})
+	flags := append([]string{"-I" + k.Spec.Path(".")}, k.Spec.Flags...)
+	r, err := k.Compiler.Compile(ctx, nvrtc.Source{Name: filepath.Base(file), Text: prologue(defines) + text}, nvrtc.Options{Arch: k.Spec.GPU.Arch(), Flags: flags})
 	if err != nil {
 		return nil, err
 	}

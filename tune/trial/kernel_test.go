@@ -190,6 +190,24 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// A parameter may have a name that the compiler's own headers use, and errors name the
+// source's own lines.
+func TestNamesOfHeaders(t *testing.T) {
+	k := written(t, `{"source": "scale.cu", "kernel": "fill", "parameters": [{"name": "a", "values": [3, 0]}, {"name": "size", "values": [4]}],
+		"grid": 1, "block": 32, "arguments": ["i32[32]:zeros"]}`, `
+extern "C" __global__ void fill(int *out) {
+	static_assert(a > 0, "nothing");
+	out[threadIdx.x] = a + size;
+}`, false)
+	b, err := k.Compile(t.Context(), []int{0, 0})
+	require.NoError(t, err)
+	require.Empty(t, b.Outcome, b.Error)
+	b, err = k.Compile(t.Context(), []int{1, 0})
+	require.NoError(t, err)
+	require.Equal(t, store.Compile, b.Outcome)
+	require.Contains(t, b.Error, "scale.cu:3: error: static assertion failed")
+}
+
 // The digest of what is compiled follows the source and what it includes, not the folder.
 func TestProgramFollowsItsFiles(t *testing.T) {
 	a, b := kernel(t, false), kernel(t, false)

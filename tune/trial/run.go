@@ -84,7 +84,7 @@ func (k *Kernel) reference(ctx context.Context, args []*bench.Argument, data []b
 // what it computes is remembered.
 func (k *Kernel) referenceCase(ctx context.Context, args []*bench.Argument, data []bench.CaseBuffer) (c *bench.Case, key cache.Key, err error) {
 	ref := k.Spec.Reference
-	made, err := k.cubin(ctx, ref.Source, ref.Kernel, k.flags(ref.Defines))
+	made, err := k.cubin(ctx, ref.Source, ref.Kernel, ref.Defines)
 	if err != nil {
 		return nil, key, k.inReference(err)
 	}
