@@ -201,3 +201,14 @@ func TestParseDriverRelease(t *testing.T) {
 		require.Equal(t, tt.want, parseDriverRelease(tt.text))
 	}
 }
+
+// Programs of other code are told apart: by version and revision, or by the file where
+// these say nothing.
+func TestCodeOf(t *testing.T) {
+	require.Equal(t, "v1.2.3", codeOf(buildInfo{Version: "v1.2.3"}, "vm"))
+	require.Equal(t, "devel abc", codeOf(buildInfo{Version: "devel", Revision: "abc"}, "vm"))
+	require.Equal(t, "devel", codeOf(buildInfo{Version: "devel"}, "cuda"))
+	require.Equal(t, "devel build "+buildDigest(), codeOf(buildInfo{Version: "devel"}, "vm"))
+	require.Equal(t, "devel abc build "+buildDigest(), codeOf(buildInfo{Version: "devel", Revision: "abc", Modified: true}, "vm"))
+	require.Len(t, buildDigest(), 64)
+}

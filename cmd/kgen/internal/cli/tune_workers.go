@@ -233,12 +233,20 @@ func queueDir(s *store.Store, o queue.Options) string {
 // identityOf is what a tuner and its workers agree in.
 func identityOf(ctx context.Context, gpu *target.GPU, device string) (queue.Identity, error) {
 	compiler, err := tune.FindToolchain().Identity(ctx, gpu)
-	info := readBuildInfo()
-	version := info.Version
-	if info.Revision != "" {
-		version += " " + info.Revision
+	return queue.Identity{Kgen: codeOf(readBuildInfo(), device), Compiler: compiler, GPU: gpu.ID, Device: device}, err
+}
+
+// codeOf tells programs apart whose code differs. Where no revision does, on the virtual
+// machine the program's file does; workers with a GPU are built otherwise than their tuner.
+func codeOf(b buildInfo, device string) string {
+	code := b.Version
+	if b.Revision != "" {
+		code += " " + b.Revision
 	}
-	return queue.Identity{Kgen: version, Compiler: compiler, GPU: gpu.ID, Device: device}, err
+	if (b.Revision == "" && b.Version == develVersion || b.Modified) && device == "vm" {
+		code += " build " + buildDigest()
+	}
+	return code
 }
 
 // familyWords are a family with its flags as arguments of kgen tune.

@@ -30,7 +30,7 @@ const copyleft = "github.com/mumax/3"
 
 func readBuildInfo() buildInfo {
 	b := buildInfo{
-		Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Licence: "Apache-2.0",
+		Version: develVersion, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Licence: "Apache-2.0",
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -58,6 +58,9 @@ func readBuildInfo() buildInfo {
 	}
 	return b
 }
+
+// develVersion is that of a program that was built from files, not as a version of the module.
+const develVersion = "devel"
 
 // buildDigest identifies this program's code by its file; "" if that cannot be read.
 func buildDigest() string {
