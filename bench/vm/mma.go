@@ -3,6 +3,7 @@ package vm
 import (
 	"fmt"
 	"math"
+	"unsafe"
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/ptx"
@@ -331,12 +332,7 @@ func decodeB(out []float32, raw *[4]lanes32, n int, t ptx.Type, k int) {
 func decodeRows(out []float32, raw *lanes32, t ptx.Type, k int) {
 	switch t {
 	case ptx.F16:
-		for g := range 8 {
-			row := out[g*k : g*k+8]
-			for q := range 4 {
-				row[2*q], row[2*q+1] = twoHalves(raw[4*g+q])
-			}
-		}
+		decodeHalves(out, raw[:], k)
 	case ptx.BF16:
 		for g := range 8 {
 			row := out[g*k : g*k+8]
@@ -351,6 +347,26 @@ func decodeRows(out []float32, raw *lanes32, t ptx.Type, k int) {
 		for lane, v := range raw {
 			expand(&e, v, t)
 			copy(out[lane>>2*k+(lane&3)*per:], e[:per])
+		}
+	}
+}
+
+// decodeHalves decodes rows of eight f16 each, to places step numbers apart.
+func decodeHalves(out []float32, raw []uint32, step int) {
+	rows := len(raw) / 4
+	if vectorLanes {
+		_ = out[(rows-1)*step+7]
+		decodeHalvesVector(&out[0], &raw[0], rows, step)
+		return
+	}
+	decodeHalvesPortable(out, raw, step)
+}
+
+func decodeHalvesPortable(out []float32, raw []uint32, step int) {
+	for g := range len(raw) / 4 {
+		row := out[g*step : g*step+8]
+		for q := range 4 {
+			row[2*q], row[2*q+1] = twoHalves(raw[4*g+q])
 		}
 	}
 }
@@ -431,9 +447,7 @@ func expand(e *[8]float32, v uint32, t ptx.Type) {
 func decodeWords(e *[32]float32, data *[16]byte, t ptx.Type) int {
 	switch t {
 	case ptx.F16:
-		for i := range 4 {
-			e[2*i], e[2*i+1] = twoHalves(*at[uint32](data[4*i:]))
-		}
+		decodeHalves(e[:], (*[4]uint32)(unsafe.Pointer(data))[:], 8)
 		return 8
 	case ptx.BF16:
 		for i := range 4 {

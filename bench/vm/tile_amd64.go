@@ -9,3 +9,8 @@ var vectorTiles = cpu.X86.HasAVX
 //
 //go:noescape
 func addRowsVector(lo, hi *float32, step int, a, b *float32, k int)
+
+// decodeHalvesVector is decodeHalvesPortable in AVX2.
+//
+//go:noescape
+func decodeHalvesVector(out *float32, raw *uint32, rows, step int)

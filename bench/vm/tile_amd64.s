@@ -90,3 +90,46 @@ done:
 	VEXTRACTF128 $1, Y7, (R12)(R10*1)
 	VZEROUPPER
 	RET
+
+// func decodeHalvesVector(out *float32, raw *uint32, rows, step int)
+//
+// Each round widens eight f16: the exponent's bias changes by a product with 2^112,
+// which normalises subnormals too; what comes to 65536 or more was infinite or no number.
+TEXT ·decodeHalvesVector(SB), NOSPLIT, $0-32
+	MOVQ out+0(FP), AX
+	MOVQ raw+8(FP), BX
+	MOVQ rows+16(FP), CX
+	MOVQ step+24(FP), DX
+	SHLQ $2, DX
+	VPCMPEQD Y15, Y15, Y15
+	VPSLLD $31, Y15, Y14   // the sign
+	VPSRLD $17, Y15, Y13
+	VPSLLD $13, Y13, Y13   // exponent and mantissa, where f32 has them
+	MOVL $0x77800000, R8   // 2^112
+	VMOVD R8, X12
+	VPBROADCASTD X12, Y12
+	MOVL $0x477fffff, R8   // the largest number below 65536
+	VMOVD R8, X11
+	VPBROADCASTD X11, Y11
+	MOVL $0x7f800000, R8
+	VMOVD R8, X10
+	VPBROADCASTD X10, Y10
+
+half:
+	VPMOVZXWD (BX), Y0
+	VPSLLD $16, Y0, Y1
+	VPAND Y14, Y1, Y1
+	VPSLLD $13, Y0, Y2
+	VPAND Y13, Y2, Y2
+	VMULPS Y12, Y2, Y2
+	VPCMPGTD Y11, Y2, Y3   // as integers: neither is negative
+	VPAND Y10, Y3, Y3
+	VPOR Y3, Y2, Y2
+	VPOR Y1, Y2, Y2
+	VMOVDQU Y2, (AX)
+	ADDQ $16, BX
+	ADDQ DX, AX
+	DECQ CX
+	JNZ half
+	VZEROUPPER
+	RET

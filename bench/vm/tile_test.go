@@ -43,6 +43,26 @@ func TestVectorTiles(t *testing.T) {
 	}
 }
 
+// TestDecodeHalves: vector code gives the bits of the portable, of all f16, at any
+// distance between rows.
+func TestDecodeHalves(t *testing.T) {
+	if !vectorLanes {
+		t.Skip("this machine has none")
+	}
+	for first := 0; first < 1<<16; first += 64 {
+		var raw lanes32
+		for i := range raw {
+			raw[i] = uint32(first+2*i) | uint32(first+2*i+1)<<16
+		}
+		for _, step := range []int{8, 16, 19} {
+			got, want := make([]float32, 8*step), make([]float32, 8*step)
+			decodeHalves(got, raw[:], step)
+			decodeHalvesPortable(want, raw[:], step)
+			require.Equal(t, bitsOf(want), bitsOf(got), "from %#x, %d apart", first, step)
+		}
+	}
+}
+
 // TestCanonical: vector code copies what the loop copies.
 func TestCanonical(t *testing.T) {
 	vectors := vectorLanes

@@ -1,6 +1,10 @@
 package vm
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/kgen-dev/kgen/codegen/ptx"
+)
 
 // The four warps of a warpgroup multiply by the same B, and those of a loop come to
 // the same places again. So what an operand's descriptor means, and what its bytes
@@ -105,18 +109,11 @@ func (w *warp) wgmmaB(f *wgmmaFlight, room *wideTiles) []float32 {
 // decodeWide decodes all of B.
 func (w *warp) decodeWide(f *wgmmaFlight, t *wideTile) {
 	op := f.in.wg
-	d := decodeDescriptor(f.b)
-	var e [32]float32
-	op.chunks(&d, 0, op.n, op.k, op.transB, func(addr uint64, col, k int) {
-		n := w.chunkAt(f, addr, &e, op.bt)
-		if op.transB {
-			for i := range n {
-				t.panels[(col+i)*op.k+k] = e[i]
-			}
-		} else {
-			copy(t.panels[col*op.k+k:], e[:n])
-		}
-	})
+	if t.known {
+		t.decode(op)
+	} else {
+		w.decodeChunks(f, t)
+	}
 	if !t.sided {
 		return
 	}
@@ -126,6 +123,46 @@ func (w *warp) decodeWide(f *wgmmaFlight, t *wideTile) {
 		sideBySide(sided[:], panel, op.k, &evenFirst)
 		copy(panel, sided[:])
 	}
+}
+
+// decode decodes the bytes that memory holds, in the order of wgmmaOp.chunks.
+func (t *wideTile) decode(op *wgmmaOp) {
+	if op.bt == ptx.F16 && !op.transB {
+		words := unsafe.Slice((*uint32)(unsafe.Pointer(&t.bytes[0])), 4*len(t.bytes))
+		decodeHalves(t.panels, words, 8)
+		return
+	}
+	var e [32]float32
+	for i := range t.bytes {
+		n := decodeWords(&e, &t.bytes[i], op.bt)
+		if op.transB {
+			acrossColumns(t.panels[i/op.k*n*op.k+i%op.k:], e[:n], op.k)
+		} else {
+			copy(t.panels[i*n:], e[:n])
+		}
+	}
+}
+
+// acrossColumns puts the elements of a chunk into columns of k numbers each.
+func acrossColumns(out, e []float32, k int) {
+	for i, v := range e {
+		out[i*k] = v
+	}
+}
+
+// decodeChunks decodes a B some of which lies outside the block's memory.
+func (w *warp) decodeChunks(f *wgmmaFlight, t *wideTile) {
+	op := f.in.wg
+	d := decodeDescriptor(f.b)
+	var e [32]float32
+	op.chunks(&d, 0, op.n, op.k, op.transB, func(addr uint64, col, k int) {
+		n := w.chunkAt(f, addr, &e, op.bt)
+		if op.transB {
+			acrossColumns(t.panels[col*op.k+k:], e[:n], op.k)
+		} else {
+			copy(t.panels[col*op.k+k:], e[:n])
+		}
+	})
 }
 
 // undefinedColumns notes columns of B that were read from bytes never written.

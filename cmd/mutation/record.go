@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"io"
 	"io/fs"
 	"os"
 
@@ -49,15 +48,11 @@ func openRecord(name string) (*record, error) {
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	r.file, err = os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o644)
+	r.file, err = os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.file.Truncate(int64(len(whole))); err != nil {
-		return nil, err
-	}
-	_, err = r.file.Seek(0, io.SeekEnd)
-	return r, err
+	return r, r.file.Truncate(int64(len(whole)))
 }
 
 // key is what a mutant is known by: its program, its text and the timings it ran under.
