@@ -133,8 +133,8 @@ func Supports(gpu *target.GPU) error {
 func archOf(gpu *target.GPU) string { return fmt.Sprintf("sm_%d", gpu.CC.SM()) }
 
 func (c *Compiled) kernel(k *ir.Kernel, gpu *target.GPU, o Options) error {
-	if w := k.Hints.Warps; w > 32 || w&(w-1) != 0 {
-		return fmt.Errorf("kernel %s: %d warps: %w: want a power of two up to 32", k.Name, w, ErrUnsupported)
+	if w := k.Hints.Warps; w > 32 || w != pow2(w) && w%warpgroup != 0 {
+		return fmt.Errorf("kernel %s: %d warps: %w: want a power of two or a multiple of %d, up to 32", k.Name, w, ErrUnsupported, warpgroup)
 	}
 	most := gpu.Limits().SharedPerBlock
 	own := !o.Portable && k.Hints.Portable == 0

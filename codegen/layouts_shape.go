@@ -37,8 +37,7 @@ func moved(o *ir.Op, l *layout.Layout) *layout.Layout {
 // inRegisters tells whether a thread has all elements along an axis that differ in no
 // other coordinate.
 func inRegisters(l *layout.Layout, axis int) bool {
-	along := func(b []int) bool { return b[axis] != 0 }
-	return !slices.ContainsFunc(l.LaneBases(), along) && !slices.ContainsFunc(l.WarpBases(), along)
+	return !slices.ContainsFunc(l.ThreadBases(axis), func(n int) bool { return n != 0 })
 }
 
 // pairsInRegisters is l with its last axis, of size 2, in registers.

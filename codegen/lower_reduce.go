@@ -115,7 +115,7 @@ func (l *lowering) acrossWarps(o *ir.Op, lay *layout.Layout, st layout.Stages, v
 		count *= n
 	}
 	at := func(r int) *simt.Value { return l.sliceOffset(slice, r, vs[0].Type) }
-	columns := make([]int, layout.LaneBits+log2(l.warps))
+	columns := make([]int, layout.LaneBits+len(lay.WarpBases()))
 	for i, w := range st.Warps {
 		columns[layout.LaneBits+log2(w)] = count * size << i
 	}

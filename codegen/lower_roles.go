@@ -84,8 +84,9 @@ const (
 	// manyRegisters are accumulators beside which a thread's share of a multiprocessor's
 	// registers does not hold the rest.
 	manyRegisters = 112
-	// mostAccumulators are those beside which the rest wants all that a thread may have.
-	mostAccumulators = 200
+	// spareRegisters are what a thread that multiplies has beside accumulators at least, if
+	// those of the role that copies do not need more.
+	spareRegisters = 32
 	// fewRegisters are those of the role that copies, and mostRegisters what others may
 	// then have: what public kernels for sm_90a settle on.
 	fewRegisters  = 24
@@ -110,16 +111,18 @@ func (l *lowering) registersOfRoles(o *ir.Op) (fewer, more int) {
 			accumulators += n // the sums that it is added to
 		}
 	}
+	start := registersPerSM / l.s.Threads / 8 * 8
+	rest := func(fewer int) int {
+		return min(mostRegisters, (start*l.s.Threads-fewer*32*copyWarps)/(32*l.mainWarps())/8*8)
+	}
 	fewer = fewRegisters
-	if l.s.Persistent && accumulators < mostAccumulators {
+	switch {
+	case len(o.Roles) > transposeRole || copiesByThreads(o):
+		fewer = workRegisters
+	case l.s.Persistent && rest(walkRegisters)-accumulators >= spareRegisters:
 		fewer = walkRegisters
 	}
-	start := registersPerSM / l.s.Threads / 8 * 8
-	if len(o.Roles) > transposeRole || copiesByThreads(o) {
-		fewer = workRegisters
-	}
-	left := start*l.s.Threads - fewer*32*copyWarps
-	more = min(mostRegisters, left/(32*l.mainWarps())/8*8)
+	more = rest(fewer)
 	if accumulators < manyRegisters || more <= start || l.s.MinBlocks > 1 || l.s.MaxRegs > 0 {
 		return 0, 0
 	}

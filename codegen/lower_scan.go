@@ -17,7 +17,8 @@ type scanStep struct {
 }
 
 // scanSteps are the bits of the coordinate along axis, lowest first; ok is false if one
-// is made by two bits of the hardware, or by one that moves another axis too.
+// is made by two bits of the hardware, or by one that moves another axis too, or by parts of
+// the warps.
 func scanSteps(l *layout.Layout, axis int) (steps []scanStep, ok bool) {
 	at := map[int]scanStep{}
 	ok = true
@@ -41,6 +42,9 @@ func scanSteps(l *layout.Layout, axis int) (steps []scanStep, ok bool) {
 	}
 	for i, b := range l.WarpBases() {
 		note(b, scanStep{warp: 1 << i})
+	}
+	if parts := l.ThreadBases(axis)[layout.LaneBits+len(l.WarpBases()):]; slices.ContainsFunc(parts, func(n int) bool { return n != 0 }) {
+		return nil, false
 	}
 	for n := 1; n < l.Sub(axis); n *= 2 {
 		s, found := at[n]

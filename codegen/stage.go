@@ -36,6 +36,10 @@ func stage(k *ir.Kernel, m *machine) {
 	}
 	s.keep(k.Body, m)
 	s.tensor = tensorLoads(s, m)
+	if n := pow2(k.Hints.Warps); n < k.Hints.Warps && (len(s.tensor) == 0 || !m.wgmma) {
+		m.note("%d of %d warps work: any number of warpgroups may only multiply as such", n, k.Hints.Warps)
+		k.Hints.Warps = n
+	}
 	s.region(k.Body)
 	s.split()
 }

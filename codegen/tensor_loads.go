@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/bits"
 	"slices"
 
 	"github.com/kgen-dev/kgen/codegen/simt"
@@ -46,11 +45,23 @@ func (m *machine) wgmmaTile(o *ir.Op, warps int) (t wgmmaTile, ok bool) {
 		return t, false
 	}
 	rows, columns, depth := x.Shape[0], y.Shape[1], x.Shape[1]
-	for t.n = min(columns, simt.MaxWgmmaN) / simt.WgmmaN * simt.WgmmaN; t.n > 0 && columns%t.n != 0; {
+	for t.n = min(columns, mostColumns(warps)) / simt.WgmmaN * simt.WgmmaN; t.n > 0 && columns%t.n != 0; {
 		t.n -= simt.WgmmaN
 	}
-	groups := warps * 32 / simt.WgmmaThreads
-	return t, t.n > 0 && rows%(simt.WgmmaM*groups) == 0 && bits.OnesCount(uint(groups)) == 1 && depth%t.form.Info().K == 0
+	_, err := layout.WGMMAAccumulator([]int{rows, columns}, warps*32/simt.WgmmaThreads)
+	return t, t.n > 0 && err == nil && rows%(16*warps) == 0 && depth%t.form.Info().K == 0
+}
+
+// besideSums are the registers that ptxas wants for an instruction beside those of its sums
+// (it refuses 256 columns under 154 registers).
+const besideSums = 26
+
+// mostColumns is how many columns an instruction has at most whose sums, of f32, the registers
+// hold that threads of so many warps and the role that copies start with: ptxas looks at no
+// others, whatever the threads may have later.
+func mostColumns(warps int) int {
+	start := registersPerSM / (32 * (warps + copyWarps)) / 8 * 8
+	return min(simt.MaxWgmmaN, 2*(start-besideSums))
 }
 
 // tensorLoads finds the loads that a tensor map copies to shared memory, where wgmma, or

@@ -39,6 +39,10 @@ var warpgroupSamples = []struct {
 	{"gemm", map[string]string{"m": "136", "n": "120", "k": "72", "dtype": "tf32", "layout": "tt", "bias": "true"}, []string{"BM=128", "BN=96", "BK=16", "warps=8", "stages=2"}},
 	{"gemm", map[string]string{"m": "130", "n": "200", "k": "336", "dtype": "e4m3", "layout": "nt", "alpha": "0.37"}, []string{"BM=128", "BN=192", "BK=128", "warps=8", "stages=2"}},
 	{"gemm", map[string]string{"m": "190", "n": "136", "k": "208", "dtype": "e5m2", "layout": "nt", "out": "f32"}, []string{"BM=64", "BN=64", "BK=64", "warps=4", "stages=3", "cluster=2", "group=8"}},
+	{"gemm", map[string]string{"m": "200", "n": "136", "k": "160", "dtype": "bf16", "bias": "true", "act": "silu", "residual": "true"}, []string{"BM=192", "BN=128", "BK=64", "warps=12", "stages=3"}},
+	{"gemm", map[string]string{"m": "392", "n": "264", "k": "160", "dtype": "f16", "layout": "tn", "out": "f32"}, []string{"BM=192", "BN=256", "BK=64", "warps=12", "stages=2", "cluster=2", "group=8"}},
+	{"gemm", map[string]string{"m": "190", "n": "70", "k": "130", "dtype": "bf16", "layout": "tt"}, []string{"BM=192", "BN=64", "BK=64", "warps=12", "stages=1"}},
+	{"gemm", map[string]string{"m": "193", "n": "136", "k": "208", "dtype": "e4m3", "layout": "nt", "out": "f16"}, []string{"BM=192", "BN=96", "BK=128", "warps=12", "stages=2", "copy=1"}},
 	{"flashattn", map[string]string{"batch": "1", "heads": "2", "kv-heads": "1", "seq": "130", "seq-kv": "200", "head-dim": "64", "causal": "true"}, []string{"BM=128", "BN=64", "warps=8", "stages=2"}},
 	{"flashattn", map[string]string{"batch": "2", "heads": "1", "kv-heads": "1", "seq": "70", "seq-kv": "150", "head-dim": "128", "causal": "false", "dtype": "f16"}, []string{"BM=64", "BN=80", "warps=4", "stages=1"}},
 	{"flashattn", map[string]string{"batch": "1", "heads": "2", "kv-heads": "2", "seq": "129", "seq-kv": "129", "head-dim": "128", "causal": "true"}, []string{"BM=128", "BN=128", "warps=8", "stages=2"}},
@@ -164,9 +168,9 @@ func TestRandomClusters(t *testing.T) {
 				"m": size(640), "n": size(400), "k": fmt.Sprint(16 * (1 + r.IntN(19))), "dtype": dtype, "layout": layout,
 				"act": pick("none", "relu", "gelu"), "bias": pick("true", "false"), "out": pick("same", "f32"), "residual": pick("true", "false"),
 			}
-			warps := pick("4", "8")
+			warps := pick("4", "8", "12")
 			settings := []string{
-				"BM=" + map[string]string{"4": "64", "8": "128"}[warps], "warps=" + warps, "BN=" + pick("64", "96", "128"), "BK=" + pick("32", "64"),
+				"BM=" + map[string]string{"4": "64", "8": "128", "12": "192"}[warps], "warps=" + warps, "BN=" + pick("64", "96", "128"), "BK=" + pick("32", "64"),
 				"stages=" + pick("1", "2", "3"), "group=" + pick("1", "4", "8"), "split=" + pick("1", "2"), fmt.Sprintf("cluster=%d", blocks),
 			}
 			s := hopperSample(t, "gemm", flags, settings, seed)

@@ -35,6 +35,9 @@ var ours = []own{
 	{"gemm", "a100", "m=40 n=72 k=128 dtype=f32 layout=nt", "BM=32 BN=32 BK=16 warps=4 stages=2 split=2"},
 	{"gemm", "h100", "m=100 n=136 k=200 dtype=bf16", "BM=64 BN=64 BK=64 warps=4 stages=2"},
 	{"gemm", "h100", "m=256 n=128 k=256 dtype=f16 layout=nt", "BM=64 BN=64 BK=64 warps=4 stages=3 group=4 cluster=2"},
+	{"gemm", "h100", "m=256 n=128 k=128 dtype=bf16", "BM=64 BN=64 BK=64 warps=4 stages=2 group=4 cluster=2 persistent=1"},
+	{"gemm", "h100", "m=256 n=136 k=192 dtype=bf16", "BM=64 BN=64 BK=64 warps=4 stages=2 group=1 cluster=1 persistent=2"},
+	{"gemm", "h100", "m=200 n=72 k=128 dtype=bf16 bias=true", "BM=192 BN=64 BK=64 warps=12 stages=2 group=1 cluster=1"},
 	{"flashattn", "a100", "batch=1 heads=2 kv-heads=1 seq=90 seq-kv=130 head-dim=32", "BM=64 BN=32 warps=4 stages=2"},
 	{"flashattn", "h100", "batch=1 heads=1 kv-heads=1 seq=128 seq-kv=192 head-dim=64", "BM=64 BN=64 warps=4 stages=2"},
 	{"layernorm", "a100", "rows=5 cols=700 dropout=0.1", "BM=1 BN=1024 warps=4 passes=1"},
@@ -97,6 +100,7 @@ func (o own) build(ctx context.Context, by *nvrtc.Compiler) (*bench.Case, error)
 	if err != nil {
 		return nil, err
 	}
+	plan.Rounds(2)
 	text, err := text(ctx, c, by)
 	if err != nil {
 		return nil, err

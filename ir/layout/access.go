@@ -11,7 +11,7 @@ import "slices"
 // so code needs one base for each distinct Xor, and immediates.
 type Basis struct {
 	// Thread has the contribution of each bit of the thread's index, five lane bits
-	// and then the warp bits: all Xor parts are XORed together, all Add parts added,
+	// and then the warp bits, those of the part last: all Xor parts are XORed together, all Add parts added,
 	// and the two sums have no common bits.
 	Thread []Place
 	// Registers has the contribution of each register.
@@ -50,7 +50,7 @@ func (p Place) is(n int) bool { return p.Xor+p.Add == n }
 func (p Place) multipleOf(n int) bool { return (p.Xor|p.Add)%n == 0 }
 
 // places are the contributions of each hardware bit of a layout: registers, lanes,
-// warps.
+// warps, parts of the warps.
 type places struct {
 	l   *Layout
 	s   *Shared
@@ -64,6 +64,9 @@ func (s *Shared) places(l *Layout) (places, bool) {
 	p := places{l: l, s: s, bit: make([]Place, l.bits())}
 	for i := range p.bit {
 		p.bit[i] = s.place(l.basis(i))
+	}
+	for i := range l.partBits() {
+		p.bit = append(p.bit, s.place(l.part<<i))
 	}
 	return p, s.xors(l.shared())
 }
@@ -190,8 +193,8 @@ func (p *places) aligned(taken, bytes int) bool {
 }
 
 func (p *places) repeatsAligned(bytes int) bool {
-	for d, n := range p.l.repeat {
-		if n > 1 && !p.s.place(axis(d, p.l.Sub(d))).multipleOf(bytes) {
+	for d := range p.l.repeat {
+		if p.l.repeats(d) > 1 && !p.s.place(axis(d, p.l.Sub(d))).multipleOf(bytes) {
 			return false
 		}
 	}

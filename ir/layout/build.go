@@ -67,8 +67,9 @@ func (f *filler) fill(order []int) {
 // Blocked spreads a tile over a CTA for wide memory accesses. Dimensions come
 // from order, fastest first: each thread holds `vector` consecutive elements of
 // order[0] (fewer if its power-of-two factor is less), lanes follow, then warps,
-// and what is left repeats in registers. In a tile smaller than the CTA the
-// remaining lanes and warps hold copies.
+// and what is left repeats in registers. The odd factor of the warps takes the same one of
+// the slowest dimension that has it. In a tile smaller than the CTA the remaining lanes and
+// warps hold copies.
 func Blocked(shape, order []int, vector, warps int) (*Layout, error) {
 	f, err := newFiller(shape)
 	if err != nil {
@@ -91,11 +92,26 @@ func Blocked(shape, order []int, vector, warps int) (*Layout, error) {
 	for i := range f.l.lane {
 		f.l.lane[i] = f.takeFirst(order)
 	}
-	for n := 1; n < warps; n *= 2 {
+	for n := 1; n < pow2Part(warps); n *= 2 {
 		f.l.warp = append(f.l.warp, f.takeFirst(order))
 	}
+	slowest := slices.Clone(order)
+	slices.Reverse(slowest)
+	f.parts(warps, slowest)
 	f.fill(order)
 	return f.l.finish()
+}
+
+// parts gives the odd factor of a number of warps the first dimension of order whose odd
+// factor is the same; where none is, the parts hold copies.
+func (f *filler) parts(warps int, order []int) {
+	f.l.parts = warps / pow2Part(warps)
+	for _, d := range order {
+		if n := f.l.shape[d]; f.l.parts > 1 && n/pow2Part(n) == f.l.parts {
+			f.l.part = axis(d, pow2Part(n))
+			return
+		}
+	}
 }
 
 // Spread is the layout in which the lanes that hold copies share the registers out: as
@@ -108,11 +124,12 @@ func (l *Layout) Spread() *Layout {
 			lane[i], reg = reg[n-1], reg[:n-1]
 		}
 	}
-	s, err := New(l.shape, reg, lane, l.WarpBases(), l.repeat)
+	s, err := New(l.shape, reg, lane, l.WarpBases(), nil)
 	if err != nil {
 		panic(err) // the same bases, at other places
 	}
-	return s
+	s.parts, s.part = l.parts, l.part
+	return s.must()
 }
 
 func checkOrder(order []int, rank int) error {
@@ -130,8 +147,8 @@ func checkOrder(order []int, rank int) error {
 }
 
 func checkWarps(n int) error {
-	if n < 1 || n > MaxWarps || n != pow2Part(n) {
-		return fmt.Errorf("layout over %d warps: want a power of two up to %d", n, MaxWarps)
+	if n < 1 || n > MaxWarps {
+		return fmt.Errorf("layout over %d warps: want 1 to %d", n, MaxWarps)
 	}
 	return nil
 }
@@ -146,6 +163,7 @@ func Replicated(shape []int, warps int) (*Layout, error) {
 		return nil, err
 	}
 	f.l.warp = make([]Coord, log2(warps))
+	f.l.parts = warps / pow2Part(warps)
 	for d := len(shape) - 1; d >= 0; d-- {
 		f.fill([]int{d})
 	}

@@ -135,7 +135,7 @@ func (x *Exchange) Selects() int {
 // same thread, or the same warp. Both layouts must have the same shape and number
 // of warps (what a verifier has checked): otherwise Convert panics.
 func Convert(src, dst *Layout) Plan {
-	if !slices.Equal(src.shape, dst.shape) || len(src.warp) != len(dst.warp) {
+	if !slices.Equal(src.shape, dst.shape) || src.Warps() != dst.Warps() {
 		panic(fmt.Sprintf("layout: convert %v to %v: want one shape and number of warps", src, dst))
 	}
 	if table, ok := Fetch(src, dst); ok {
@@ -208,7 +208,7 @@ func route(src, dst *Layout) (m linear, kernel []uint64, ok bool) {
 // C k + F(lane + A k) with F B' = D'.
 func exchange(src, dst *Layout) *Exchange {
 	m, kernel, ok := route(src, dst)
-	if !ok {
+	if !ok || src.part != dst.part {
 		return nil
 	}
 	post := m.settle(kernel)

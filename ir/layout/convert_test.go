@@ -121,7 +121,9 @@ func TestConvert(t *testing.T) {
 		p := Convert(src, dst)
 		kinds[p.Kind]++
 		thread, warp := reachable(src, dst)
-		require.Equal(t, warp, p.Kind != Memory, "%v to %v", src, dst)
+		// Which register a thread has to take may depend on its part of the warps, which no
+		// plan but that through memory does.
+		require.Equal(t, warp && src.part == dst.part, p.Kind != Memory, "%v to %v", src, dst)
 		if p.Kind <= Registers {
 			require.True(t, thread)
 		}
@@ -143,7 +145,7 @@ func sameWarps(t *rapid.T, l *Layout) *Layout {
 	var inner []Coord
 	inner = append(append(inner, l.reg...), l.lane[:]...)
 	inner = rapid.Permutation(inner).Draw(t, "inner")
-	m := &Layout{shape: l.shape, warp: l.warp}
+	m := &Layout{shape: l.shape, warp: l.warp, parts: l.parts, part: l.part}
 	m.reg = inner[:len(l.reg)]
 	copy(m.lane[:], inner[len(l.reg):])
 	return m.must()

@@ -9,7 +9,8 @@ import "fmt"
 // Warps are arranged warpsM along M (the low bits of the warp's index, as wgmma
 // has it) by warpsN along N. A warp's part of a dimension is one run of rows or
 // columns, except that an odd factor of the extent is outermost. Warps that find
-// no rows or columns left hold copies.
+// no rows or columns left hold copies. An odd factor of the number of warpgroups is the odd
+// factor of M.
 
 // MMAAccumulator is the m16n8 C and D fragment tiled over an MxN tile. Registers:
 // column pair, row + 8, then the n tiles of the warp, then its m tiles.
@@ -96,8 +97,8 @@ func WGMMAAccumulator(shape []int, warpgroups int) (*Layout, error) {
 	f.register(f.take(0))
 	f.fill([]int{1})
 	f.warps(0, 4)
-	f.registersUpTo(0, warpgroups)
-	f.warps(0, warpgroups)
+	f.registersUpTo(0, pow2Part(warpgroups))
+	f.warps(0, pow2Part(warpgroups))
 	return f.l.finish()
 }
 
@@ -124,8 +125,8 @@ func WGMMAOperandA(shape []int, bits, warpgroups int) (*Layout, error) {
 	f.register(f.take(0))
 	f.fill([]int{1})
 	f.warps(0, 4)
-	f.registersUpTo(0, warpgroups)
-	f.warps(0, warpgroups)
+	f.registersUpTo(0, pow2Part(warpgroups))
+	f.warps(0, pow2Part(warpgroups))
 	return f.l.finish()
 }
 
@@ -163,20 +164,29 @@ func fragment(what string, shape []int, granule0, granule1, warpsM, warpsN int) 
 	if shape[0]%granule0 != 0 || shape[1]%granule1 != 0 {
 		return nil, fmt.Errorf("%s fragment of %s: want multiples of %dx%d", what, shapeText(shape), granule0, granule1)
 	}
-	if err := checkWarps(warpsM); err != nil {
-		return nil, err
-	}
-	if err := checkWarps(warpsN); err != nil {
-		return nil, err
+	for _, n := range []int{warpsM, warpsN} {
+		if err := checkWarps(n); err != nil {
+			return nil, err
+		}
+		if n != pow2Part(n) {
+			return nil, fmt.Errorf("%s fragment over %d warps: want a power of two", what, n)
+		}
 	}
 	return f, nil
 }
 
 func wgmma(what string, shape []int, granule, warpgroups int) (*filler, error) {
 	if warpgroups < 1 || warpgroups > MaxWarps/4 {
-		return nil, fmt.Errorf("%s over %d warpgroups: want 1, 2, 4 or 8", what, warpgroups)
+		return nil, fmt.Errorf("%s over %d warpgroups: want 1 to %d", what, warpgroups, MaxWarps/4)
 	}
-	return fragment(what, shape, 64, granule, 4*warpgroups, 1)
+	f, err := fragment(what, shape, 64, granule, 4*pow2Part(warpgroups), 1)
+	if err != nil {
+		return nil, err
+	}
+	if f.parts(warpgroups, []int{0}); f.l.parts > 1 && f.l.part == 0 {
+		return nil, fmt.Errorf("%s of %s over %d warpgroups: want %d times a power of two of rows", what, shapeText(shape), warpgroups, f.l.parts)
+	}
+	return f, nil
 }
 
 // lanes gives the next n lane bits dimension d. The granule check ensured that it

@@ -134,6 +134,37 @@ func TestWarpsOfFragments(t *testing.T) {
 	require.Equal(t, [][]int{{16, 0}, {32, 0}}, mustLayout(t)(WGMMAAccumulator([]int{128, 64}, 1)).WarpBases())
 }
 
+// Three warpgroups have a third of the rows each; a slice along the rows is the same in all of
+// them, and only the first need store it.
+func TestThreeWarpgroups(t *testing.T) {
+	for _, rows := range []int{192, 384} {
+		acc := mustLayout(t)(WGMMAAccumulator([]int{rows, 16}, 3))
+		require.Equal(t, 12, acc.Warps())
+		require.Equal(t, rows*16/384, acc.Registers())
+		one := mustLayout(t)(WGMMAAccumulator([]int{rows / 3, 16}, 1))
+		for w := range 12 {
+			for r := range acc.Registers() {
+				want := one.At(r, 9, w%4)
+				want[0] += w / 4 * rows / 3
+				require.Equal(t, want, acc.At(r, 9, w))
+			}
+		}
+		require.Zero(t, acc.FreeWarps())
+		columns := acc.Slice(0)
+		require.Equal(t, 12, columns.Warps())
+		require.Equal(t, 15, columns.FreeWarps())
+		require.Equal(t, 3, acc.Slice(1).Parts())
+		require.Zero(t, acc.Slice(1).FreeWarps())
+		_, ok := acc.Reduce(1)
+		require.True(t, ok)
+		_, ok = acc.Reduce(0)
+		require.False(t, ok)
+	}
+	blocked := mustLayout(t)(Blocked([]int{192, 64}, []int{1, 0}, 8, 12))
+	require.Equal(t, "layout<192x64, reg=(0,1)(0,2)(0,4)(16,0)(32,0), lane=(0,8)(0,16)(0,32)(1,0)(2,0), warp=(4,0)(8,0)*3(64,0)>", blocked.String())
+	require.Equal(t, Memory, Convert(mustLayout(t)(WGMMAAccumulator([]int{192, 64}, 3)), blocked).Kind)
+}
+
 func TestBlocked(t *testing.T) {
 	for _, c := range []struct {
 		shape, order []int
@@ -162,21 +193,23 @@ func TestBlocked(t *testing.T) {
 
 func TestBadLayouts(t *testing.T) {
 	for want, build := range map[string]func() (*Layout, error){
-		"accumulator fragment of 24x8: want multiples of 16x8":                       func() (*Layout, error) { return MMAAccumulator([]int{24, 8}, 1, 1) },
-		"operand B fragment of 8x8: want multiples of 16x8":                          func() (*Layout, error) { return MMAOperandB([]int{8, 8}, 8, 1, 1) },
-		"fragment of 12-bit elements: want 4, 8, 16 or 32":                           func() (*Layout, error) { return MMAOperandA([]int{16, 16}, 12, 1, 1) },
-		"wgmma accumulator fragment of 32x8: want multiples of 64x8":                 func() (*Layout, error) { return WGMMAAccumulator([]int{32, 8}, 1) },
-		"layout over 3 warps: want a power of two up to 32":                          func() (*Layout, error) { return Blocked([]int{8, 8}, []int{1, 0}, 1, 3) },
-		"blocked layout with vectors of 3 elements: want a power of two":             func() (*Layout, error) { return Blocked([]int{8, 8}, []int{1, 0}, 3, 1) },
-		"layout order [1 1]: want a permutation of 2 dimensions":                     func() (*Layout, error) { return Blocked([]int{8, 8}, []int{1, 1}, 1, 1) },
-		"layout extent 0 of dimension 1: want 1 to 65536":                            func() (*Layout, error) { return Blocked([]int{8, 0}, []int{1, 0}, 1, 1) },
-		"layout of 65536x65536: more than 65536 registers":                           func() (*Layout, error) { return Replicated([]int{65536, 65536}, 1) },
-		"layout of 65535x65535: more than 65536 registers":                           func() (*Layout, error) { return Replicated([]int{65535, 65535}, 1) },
-		"layout of 8: its bases reach 2^0 of 2^3 elements":                           func() (*Layout, error) { return New([]int{8}, nil, zeros(5, 1), nil, nil) },
-		"layout with 4 lane bases: want 5":                                           func() (*Layout, error) { return New([]int{8}, nil, zeros(4, 1), nil, nil) },
-		"layout repeat 3 of dimension 0: want a divisor of 8":                        func() (*Layout, error) { return New([]int{8}, nil, zeros(5, 1), nil, []int{3}) },
-		"layout register basis [9]: coordinate 9 of dimension 0 is outside extent 8": func() (*Layout, error) { return New([]int{8}, [][]int{{9}}, zeros(5, 1), nil, nil) },
-		"layout basis (8): want coordinates below the power-of-two factors of 12":    func() (*Layout, error) { return New([]int{12}, [][]int{{8}}, zeros(5, 1), nil, nil) },
+		"accumulator fragment of 24x8: want multiples of 16x8":                              func() (*Layout, error) { return MMAAccumulator([]int{24, 8}, 1, 1) },
+		"operand B fragment of 8x8: want multiples of 16x8":                                 func() (*Layout, error) { return MMAOperandB([]int{8, 8}, 8, 1, 1) },
+		"fragment of 12-bit elements: want 4, 8, 16 or 32":                                  func() (*Layout, error) { return MMAOperandA([]int{16, 16}, 12, 1, 1) },
+		"wgmma accumulator fragment of 32x8: want multiples of 64x8":                        func() (*Layout, error) { return WGMMAAccumulator([]int{32, 8}, 1) },
+		"layout over 33 warps: want 1 to 32":                                                func() (*Layout, error) { return Blocked([]int{8, 8}, []int{1, 0}, 1, 33) },
+		"accumulator fragment over 3 warps: want a power of two":                            func() (*Layout, error) { return MMAAccumulator([]int{48, 8}, 3, 1) },
+		"wgmma accumulator of 128x8 over 3 warpgroups: want 3 times a power of two of rows": func() (*Layout, error) { return WGMMAAccumulator([]int{128, 8}, 3) },
+		"blocked layout with vectors of 3 elements: want a power of two":                    func() (*Layout, error) { return Blocked([]int{8, 8}, []int{1, 0}, 3, 1) },
+		"layout order [1 1]: want a permutation of 2 dimensions":                            func() (*Layout, error) { return Blocked([]int{8, 8}, []int{1, 1}, 1, 1) },
+		"layout extent 0 of dimension 1: want 1 to 65536":                                   func() (*Layout, error) { return Blocked([]int{8, 0}, []int{1, 0}, 1, 1) },
+		"layout of 65536x65536: more than 65536 registers":                                  func() (*Layout, error) { return Replicated([]int{65536, 65536}, 1) },
+		"layout of 65535x65535: more than 65536 registers":                                  func() (*Layout, error) { return Replicated([]int{65535, 65535}, 1) },
+		"layout of 8: its bases reach 2^0 of 2^3 elements":                                  func() (*Layout, error) { return New([]int{8}, nil, zeros(5, 1), nil, nil) },
+		"layout with 4 lane bases: want 5":                                                  func() (*Layout, error) { return New([]int{8}, nil, zeros(4, 1), nil, nil) },
+		"layout repeat 3 of dimension 0: want a divisor of 8":                               func() (*Layout, error) { return New([]int{8}, nil, zeros(5, 1), nil, []int{3}) },
+		"layout register basis [9]: coordinate 9 of dimension 0 is outside extent 8":        func() (*Layout, error) { return New([]int{8}, [][]int{{9}}, zeros(5, 1), nil, nil) },
+		"layout basis (8): want coordinates below the power-of-two factors of 12":           func() (*Layout, error) { return New([]int{12}, [][]int{{8}}, zeros(5, 1), nil, nil) },
 	} {
 		_, err := build()
 		require.EqualError(t, err, want)

@@ -53,6 +53,16 @@ func drawLayout(t *rapid.T, shape []int, warpBits int, label string) *Layout {
 	copy(l.lane[:], order[:LaneBits])
 	l.warp = append(l.warp, order[LaneBits:LaneBits+warpBits]...)
 	l.reg = append(l.reg, order[LaneBits+warpBits:]...)
+	var thirds []Coord // that parts of the warps may lie at
+	for d, n := range shape {
+		if n/pow2Part(n) == 3 {
+			thirds = append(thirds, axis(d, pow2Part(n)))
+		}
+	}
+	if len(thirds) > 0 && warpBits <= 2 { // always, so that the layouts of a shape have as many warps
+		l.parts = 3
+		l.part = rapid.SampledFrom(append(thirds, 0)).Draw(t, label+" part")
+	}
 	l, err := l.finish()
 	require.NoError(t, err)
 	return l
@@ -110,6 +120,9 @@ func TestCoordIsXorOfBases(t *testing.T) {
 					add(l.RegBases(), r%(1<<l.RegisterBits()))
 					add(l.LaneBases(), lane)
 					add(l.WarpBases(), w)
+					for d := range want {
+						want[d] ^= l.part.At(d) * (w >> len(l.WarpBases()))
+					}
 					n := r >> l.RegisterBits()
 					for d := len(shape) - 1; d >= 0; d-- {
 						want[d] += n % l.Repeat()[d] * l.Sub(d)

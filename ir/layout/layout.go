@@ -65,13 +65,19 @@ func axis(d, value int) Coord { return Coord(value) << (16 * d) }
 // Repeat) is the outermost part of the register number, row-major over
 // dimensions. Every coordinate is held at least once; a zero basis means that
 // both values of the bit hold the same element. A Layout never changes.
+//
+// The odd factor of the number of warps (see Parts) is the outermost part of the
+// warp's number: it stands for the odd factor of a dimension, which then is no
+// repeat of registers, or all parts hold the same.
 type Layout struct {
 	shape  []int
 	repeat []int
 	reg    []Coord
 	lane   [LaneBits]Coord
 	warp   []Coord
-	copies int // product of repeat
+	parts  int   // odd
+	part   Coord // from the elements of one part of the warps to those of the next; 0: copies
+	copies int   // of the linear part in a thread's registers
 }
 
 // New makes a layout from bases given as coordinate vectors, lowest bit first.
@@ -146,13 +152,14 @@ func (l *Layout) unfold(repeat []int) error {
 
 // finish derives the repeat counts and checks what New and Parse promise.
 func (l *Layout) finish() (*Layout, error) {
+	l.parts = max(l.parts, 1)
 	l.repeat = make([]int, len(l.shape))
 	l.copies = 1
 	space := 0
 	for d, n := range l.shape {
 		sub := pow2Part(n)
 		l.repeat[d] = n / sub
-		l.copies *= n / sub
+		l.copies *= l.repeats(d)
 		space += log2(sub)
 		if l.copies > MaxRegisters {
 			return nil, fmt.Errorf("layout of %s: more than %d registers", shapeText(l.shape), MaxRegisters)
@@ -161,8 +168,8 @@ func (l *Layout) finish() (*Layout, error) {
 	if len(l.reg) > 16 || l.copies<<len(l.reg) > MaxRegisters {
 		return nil, fmt.Errorf("layout of %s: more than %d registers", shapeText(l.shape), MaxRegisters)
 	}
-	if 1<<len(l.warp) > MaxWarps {
-		return nil, fmt.Errorf("layout with 2^%d warps: want at most %d", len(l.warp), MaxWarps)
+	if err := l.checkParts(); err != nil {
+		return nil, err
 	}
 	var s span
 	var inside Coord
@@ -181,6 +188,37 @@ func (l *Layout) finish() (*Layout, error) {
 	}
 	return l, nil
 }
+
+// checkParts checks the number of warps, and that their parts stand for the whole odd
+// factor of one dimension, or for none.
+func (l *Layout) checkParts() error {
+	if len(l.warp) > log2(MaxWarps) || l.Warps() > MaxWarps {
+		return fmt.Errorf("layout with %d * 2^%d warps: want at most %d", l.parts, len(l.warp), MaxWarps)
+	}
+	if l.parts%2 == 0 {
+		return fmt.Errorf("layout with %d parts of warps: want an odd number", l.parts)
+	}
+	if l.part == 0 {
+		return nil
+	}
+	for d := range l.shape {
+		if l.part == axis(d, l.Sub(d)) && l.repeat[d] == l.parts && l.parts > 1 {
+			return nil
+		}
+	}
+	return fmt.Errorf("layout of %s with %d parts of warps at %s: want the odd factor of a dimension", shapeText(l.shape), l.parts, basisText(l.part, len(l.shape)))
+}
+
+// repeats is how often the linear part comes again along d in a thread's registers.
+func (l *Layout) repeats(d int) int {
+	if l.part.At(d) != 0 {
+		return 1
+	}
+	return l.repeat[d]
+}
+
+// partBits is how many bits number the parts of the warps: bit i moves by part<<i.
+func (l *Layout) partBits() int { return bits.Len(uint(l.parts - 1)) }
 
 // must is for layouts that are right by construction.
 func (l *Layout) must() *Layout {
@@ -216,8 +254,15 @@ func (l *Layout) Extent(d int) int { return l.shape[d] }
 // Sub returns the power-of-two factor of dimension d, which the bases cover.
 func (l *Layout) Sub(d int) int { return pow2Part(l.shape[d]) }
 
-// Repeat returns the odd factor of each extent.
-func (l *Layout) Repeat() []int { return slices.Clone(l.repeat) }
+// Repeat returns how often the linear part comes again along each dimension in a
+// thread's registers: the extent's odd factor, or 1 where parts of the warps have it.
+func (l *Layout) Repeat() []int {
+	repeat := make([]int, len(l.shape))
+	for d := range repeat {
+		repeat[d] = l.repeats(d)
+	}
+	return repeat
+}
 
 // Registers returns how many elements a thread holds, repeats included.
 func (l *Layout) Registers() int { return l.copies << len(l.reg) }
@@ -226,7 +271,10 @@ func (l *Layout) Registers() int { return l.copies << len(l.reg) }
 func (l *Layout) RegisterBits() int { return len(l.reg) }
 
 // Warps returns the number of warps.
-func (l *Layout) Warps() int { return 1 << len(l.warp) }
+func (l *Layout) Warps() int { return l.parts << len(l.warp) }
+
+// Parts returns the odd factor of the number of warps.
+func (l *Layout) Parts() int { return l.parts }
 
 // Coord returns the coordinate that a register of a thread holds.
 func (l *Layout) Coord(reg, lane, warp int) Coord {
@@ -258,7 +306,7 @@ func (l *Layout) Thread(lane, warp int) Coord {
 	for i := range l.warp {
 		c ^= l.warp[i] & -Coord(warp>>i&1)
 	}
-	return c
+	return c ^ l.part*Coord(warp>>len(l.warp))
 }
 
 // repeatCoord places copy number n. Repeats are multiples of the linear part, so
@@ -269,8 +317,8 @@ func (l *Layout) repeatCoord(n int) Coord {
 	}
 	var c Coord
 	for d := len(l.shape) - 1; d >= 0; d-- {
-		r := l.repeat[d]
-		c |= axis(d, n%r*(l.shape[d]/r))
+		r := l.repeats(d)
+		c |= axis(d, n%r*l.Sub(d))
 		n /= r
 	}
 	return c
@@ -282,7 +330,7 @@ func (l *Layout) RegBases() [][]int { return unpackBases(l.reg, len(l.shape)) }
 // LaneBases returns the bases of the five lane bits.
 func (l *Layout) LaneBases() [][]int { return unpackBases(l.lane[:], len(l.shape)) }
 
-// WarpBases returns the basis of each warp bit.
+// WarpBases returns the basis of each bit of the warp's number in its part.
 func (l *Layout) WarpBases() [][]int { return unpackBases(l.warp, len(l.shape)) }
 
 func unpackBases(bases []Coord, rank int) [][]int {
@@ -294,21 +342,29 @@ func unpackBases(bases []Coord, rank int) [][]int {
 }
 
 // ThreadBases returns, for dimension d, what each bit of the thread's index
-// (lane bits, then warp bits) XORs into the coordinate.
+// (lane bits, then warp bits, those of the part last) XORs into the coordinate.
 func (l *Layout) ThreadBases(d int) []int {
-	out := make([]int, 0, LaneBits+len(l.warp))
+	out := make([]int, 0, LaneBits+len(l.warp)+l.partBits())
 	for _, b := range l.lane {
 		out = append(out, b.At(d))
 	}
 	for _, b := range l.warp {
 		out = append(out, b.At(d))
 	}
+	for i := range l.partBits() {
+		out = append(out, l.part.At(d)<<i)
+	}
 	return out
 }
 
 // Equal reports whether both layouts place every element alike.
 func (l *Layout) Equal(m *Layout) bool {
-	return l == m || slices.Equal(l.shape, m.shape) && slices.Equal(l.reg, m.reg) && l.lane == m.lane && slices.Equal(l.warp, m.warp)
+	return l == m || slices.Equal(l.shape, m.shape) && slices.Equal(l.reg, m.reg) && l.lane == m.lane && l.sameWarps(m)
+}
+
+// sameWarps reports whether both layouts have the same bases of warps.
+func (l *Layout) sameWarps(m *Layout) bool {
+	return slices.Equal(l.warp, m.warp) && l.parts == m.parts && l.part == m.part
 }
 
 // Additive reports whether, along dimension d, no coordinate bit comes from two
@@ -357,7 +413,11 @@ func (l *Layout) Replicas() int {
 	for d := range l.shape {
 		total += log2(l.Sub(d))
 	}
-	return 1 << (l.bits() - total)
+	n := 1 << (l.bits() - total)
+	if l.part == 0 {
+		n *= l.parts
+	}
+	return n
 }
 
 // FreeLanes returns the mask of lane bits, and FreeWarps of warp bits, that do not
@@ -365,8 +425,14 @@ func (l *Layout) Replicas() int {
 // store.
 func (l *Layout) FreeLanes() int { return freeBits(l.lane[:]) }
 
-// FreeWarps is FreeLanes for warp bits.
-func (l *Layout) FreeWarps() int { return freeBits(l.warp) }
+// FreeWarps is FreeLanes for warp bits, those of the part last.
+func (l *Layout) FreeWarps() int {
+	mask := freeBits(l.warp)
+	if l.part == 0 {
+		mask |= (1<<l.partBits() - 1) << len(l.warp)
+	}
+	return mask
+}
 
 func freeBits(bases []Coord) int {
 	mask := 0
@@ -381,14 +447,16 @@ func freeBits(bases []Coord) int {
 // Find returns one place that holds c, preferring low warps, then low lanes; ok
 // is false outside the tile.
 func (l *Layout) Find(c Coord) (reg, lane, warp int, ok bool) {
-	copyNumber := 0
+	part := 0
 	var linear Coord
 	for d, n := range l.shape {
 		v, sub := c.At(d), pow2Part(n)
 		if v >= n {
 			return 0, 0, 0, false
 		}
-		copyNumber = copyNumber*l.repeat[d] + v/sub
+		if l.part.At(d) != 0 {
+			part = v / sub
+		}
 		linear |= axis(d, v%sub)
 	}
 	var s span
@@ -397,8 +465,8 @@ func (l *Layout) Find(c Coord) (reg, lane, warp int, ok bool) {
 	}
 	_, hw := s.reduce(uint64(linear))
 	n := len(l.reg)
-	reg = copyNumber<<n | int(hw&(1<<n-1))
-	return reg, int(hw >> n & 31), int(hw >> (n + LaneBits)), true
+	reg = l.copyOf(c)<<n | int(hw&(1<<n-1))
+	return reg, int(hw >> n & 31), part<<len(l.warp) | int(hw>>(n+LaneBits)), true
 }
 
 func pow2Part(n int) int { return n & -n }

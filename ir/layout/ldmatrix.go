@@ -9,7 +9,7 @@ type Matrices struct {
 	// Count is the matrices an instruction moves: 1, 2 or 4 (.x1, .x2, .x4).
 	Count int
 	// Thread has the contribution of each bit of the thread's index, five lane bits
-	// and then the warp bits, to the address that the lane hands to the instruction.
+	// and then the warp bits, those of the part last, to the address that the lane hands to the instruction.
 	// Lanes beyond 8*Count repeat addresses.
 	Thread []Place
 	// Moves are the instructions.

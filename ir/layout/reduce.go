@@ -16,7 +16,8 @@ type Stages struct {
 
 // Reduce plans the reduction of a tile of layout l along dim; the result has the
 // layout l.Slice(dim). ok is false if a hardware bit moves along dim and another
-// dimension at once, so that no such plan covers the dimension: convert first.
+// dimension at once, or parts of the warps lie along dim, so that no such plan covers the
+// dimension: convert first.
 func (l *Layout) Reduce(dim int) (stages Stages, ok bool) {
 	var elements, slots span
 	covered := 1
@@ -50,7 +51,7 @@ func (l *Layout) Reduce(dim int) (stages Stages, ok bool) {
 			stages.Warps = append(stages.Warps, 1<<i)
 		}
 	}
-	if covered != l.Sub(dim) {
+	if covered != l.Sub(dim) || l.part.At(dim) != 0 {
 		return Stages{}, false
 	}
 	stages.Groups = l.groups(dim, fold, keep)

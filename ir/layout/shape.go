@@ -18,7 +18,7 @@ func (c Coord) insert(d int) Coord {
 }
 
 func (l *Layout) mapped(shape []int, f func(Coord) Coord) *Layout {
-	m := &Layout{shape: shape, reg: make([]Coord, len(l.reg)), warp: make([]Coord, len(l.warp))}
+	m := &Layout{shape: shape, reg: make([]Coord, len(l.reg)), warp: make([]Coord, len(l.warp)), parts: l.parts, part: f(l.part)}
 	for i, b := range l.reg {
 		m.reg[i] = f(b)
 	}
@@ -122,6 +122,9 @@ func (l *Layout) Reshape(shape []int) (*Layout, error) {
 	if !slices.Equal(factors(l.shape), factors(shape)) {
 		return nil, fmt.Errorf("layout reshape of %s to %s: the odd factors do not line up", shapeText(l.shape), shapeText(shape))
 	}
+	if l.part != 0 && !slices.Equal(l.shape, shape) {
+		return nil, fmt.Errorf("layout reshape of %s to %s: parts of the warps have an odd factor", shapeText(l.shape), shapeText(shape))
+	}
 	return l.mapped(slices.Clone(shape), func(c Coord) Coord {
 		linear := 0
 		for d := range l.shape {
@@ -166,7 +169,7 @@ func factors(shape []int) []int {
 // broadcast to: table[dst register] = src register. ok is false if some element
 // lies in another thread.
 func Fetch(src, dst *Layout) (table []int, ok bool) {
-	if !broadcasts(src.shape, dst.shape) || len(src.warp) != len(dst.warp) {
+	if !broadcasts(src.shape, dst.shape) || len(src.warp) != len(dst.warp) || src.parts != dst.parts {
 		return nil, false
 	}
 	var keep Coord
@@ -184,6 +187,9 @@ func Fetch(src, dst *Layout) (table []int, ok bool) {
 		if b != dst.warp[i]&keep {
 			return nil, false
 		}
+	}
+	if src.part != dst.part&keep {
+		return nil, false
 	}
 	var s span
 	for i, b := range src.reg {
@@ -235,8 +241,10 @@ func registerTable(src, dst *Layout, from []int, keep Coord) []int {
 // copyOf is the inverse of repeatCoord.
 func (l *Layout) copyOf(c Coord) int {
 	n := 0
-	for d, r := range l.repeat {
-		n = n*r + c.At(d)/(l.shape[d]/r)
+	for d := range l.shape {
+		if r := l.repeats(d); r > 1 {
+			n = n*r + c.At(d)/l.Sub(d)
+		}
 	}
 	return n
 }

@@ -11,7 +11,8 @@ import (
 //	layout<16x8, reg=(0,1)(8,0), lane=(0,2)(0,4)(1,0)(2,0)(4,0), warp=>
 //
 // Bases are coordinate vectors, lowest bit first. Repeat counts follow from the
-// shape. A tile of rank 0 is spelled scalar, its bases ().
+// shape. A tile of rank 0 is spelled scalar, its bases (). Where the warps have parts,
+// their number and the step from one to the next follow: warp=(0,16)(0,32)*3(64,0).
 func (l *Layout) String() string {
 	var b strings.Builder
 	b.WriteString("layout<")
@@ -19,6 +20,9 @@ func (l *Layout) String() string {
 	writeBases(&b, ", reg=", l.reg, len(l.shape))
 	writeBases(&b, ", lane=", l.lane[:], len(l.shape))
 	writeBases(&b, ", warp=", l.warp, len(l.shape))
+	if l.parts > 1 {
+		fmt.Fprintf(&b, "*%d%s", l.parts, basisText(l.part, len(l.shape)))
+	}
 	b.WriteByte('>')
 	return b.String()
 }
@@ -63,6 +67,10 @@ func Parse(text string) (*Layout, error) {
 	l.reg = p.bases("reg", l.shape)
 	lanes := p.bases("lane", l.shape)
 	l.warp = p.bases("warp", l.shape)
+	if p.accept("*") {
+		l.parts = p.number(1, MaxWarps)
+		l.part = p.basis(l.shape)
+	}
 	p.word(">")
 	p.end()
 	if p.err == nil && len(lanes) != LaneBits {
@@ -165,15 +173,26 @@ func (p *parser) bases(label string, shape []int) []Coord {
 			p.fail("at most 16 bases")
 			break
 		}
-		var c Coord
-		for d, n := range shape {
-			if d > 0 {
-				p.word(",")
-			}
-			c |= axis(d, p.number(0, n-1))
-		}
-		p.word(")")
-		bases = append(bases, c)
+		bases = append(bases, p.coordinates(shape))
 	}
 	return bases
+}
+
+// basis reads one basis.
+func (p *parser) basis(shape []int) Coord {
+	p.word("(")
+	return p.coordinates(shape)
+}
+
+// coordinates reads a basis after its bracket.
+func (p *parser) coordinates(shape []int) Coord {
+	var c Coord
+	for d, n := range shape {
+		if d > 0 {
+			p.word(",")
+		}
+		c |= axis(d, p.number(0, n-1))
+	}
+	p.word(")")
+	return c
 }

@@ -16,7 +16,10 @@ func TestParseErrors(t *testing.T) {
 		"layout<2, reg=(2), lane=(0)(0)(0)(0)(0), warp=>":                   `layout text at byte 15, "2), lane=(0)...": want a number from 0 to 1`,
 		"layout<2, reg=(0), lane=(0)(0)(0)(0)(0), warp=>":                   `layout of 2: its bases reach 2^0 of 2^1 elements`,
 		"layout<2, reg=(1), lane=(0)(0)(0)(0)(0), warp=> x":                 `layout text at byte 48, "x": want the end`,
-		"layout<2, reg=(1), lane=(0)(0)(0)(0)(0), warp=(0)(0)(0)(0)(0)(0)>": `layout with 2^6 warps: want at most 32`,
+		"layout<2, reg=(1), lane=(0)(0)(0)(0)(0), warp=(0)(0)(0)(0)(0)(0)>": `layout with 1 * 2^6 warps: want at most 32`,
+		"layout<6, reg=(1), lane=(0)(0)(0)(0)(0), warp=*2(2)>":              `layout with 2 parts of warps: want an odd number`,
+		"layout<6, reg=(1), lane=(0)(0)(0)(0)(0), warp=*3(1)>":              `layout of 6 with 3 parts of warps at (1): want the odd factor of a dimension`,
+		"layout<6, reg=(1), lane=(0)(0)(0)(0)(0), warp=*5(2)>":              `layout of 6 with 5 parts of warps at (2): want the odd factor of a dimension`,
 	} {
 		_, err := Parse(text)
 		require.EqualError(t, err, want)

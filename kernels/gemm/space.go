@@ -24,10 +24,10 @@ const reduceRows = 16
 func (p *Problem) space() *space.Space {
 	return &space.Space{
 		Params: []space.Param{
-			{Name: "BM", Values: []int{32, 64, 128, 256}, Also: []int{16, 48, 80, 96, 112, 160, 192}, Doc: "rows of a tile of C"},
+			{Name: "BM", Values: []int{32, 64, 128, 192, 256}, Also: []int{16, 48, 80, 96, 112, 160}, Doc: "rows of a tile of C"},
 			{Name: "BN", Values: []int{32, 64, 128, 160, 176, 192, 208, 224, 240, 256}, Also: []int{16, 48, 80, 96, 112, 144}, Doc: "columns of a tile of C"},
 			{Name: "BK", Values: []int{16, 32, 64, 128}, Doc: "step along K"},
-			{Name: "warps", Values: []int{4, 8}, Also: []int{1, 2}, Doc: "warps of a block"},
+			{Name: "warps", Values: []int{4, 8, 12}, Also: []int{1, 2}, Doc: "warps of a block that multiply"},
 			{Name: "stages", Values: []int{2, 3, 4, 5}, Also: []int{1}, Doc: "K steps in flight"},
 			{Name: "group", Values: []int{1, 8}, Also: []int{4, 16}, Doc: "tile rows walked together, so that tiles in flight share columns of B"},
 			{Name: "split", Values: []int{1, 2, 4, 8}, Doc: "parts that K is cut into, added up by a second launch"},
@@ -44,6 +44,7 @@ func (p *Problem) space() *space.Space {
 			{Name: "rows", Expr: "BK*elem >= 32 && BK*elem <= 256", Doc: "a row of a stage has 32 to 256 bytes"},
 			{Name: "oversize", Expr: "(BM < 2*M || BM <= 32) && (BN < 2*N || BN <= 32) && (BK < 2*K || BK <= 16 || BK*elem <= 32)", Doc: "no tile twice the problem"},
 			{Name: "columns", Expr: "BN % 64 == 0 || BN == 32 || wgmma == 1 && portable == 0 && split == 1 && BM % 64 == 0 && (BM == 16*warps || persistent == 2 && BM == 32*warps) && BK*elem == 128", Doc: "as many columns as warpgroups take, but no power of two, only for their products"},
+			{Name: "warpgroups", Expr: "BM != 192 && warps != 12 || BM == 192 && warps == 12 && wgmma == 1 && portable == 0 && split == 1 && BK*elem == 128 && (BN <= 192 || BN == 256)", Doc: "192 rows are for three warpgroups, which multiply only as such, up to 192 columns an instruction"},
 			{Name: "depth", Expr: "stages <= max(2, ceildiv(ceildiv(K, BK), split))", Doc: "no more stages than steps"},
 			{Name: "raster", Expr: "group == 1 || ceildiv(M, BM) > group", Doc: "groups only where there are several"},
 			{Name: "split", Expr: "split == 1 || ceildiv(K, BK) >= split && ceildiv(M, BM)*ceildiv(N, BN)*split <= 2*sm_count", Doc: "K is cut only to fill idle SMs"},
@@ -133,6 +134,7 @@ var preferred = []config{
 // preferred90 is the same where warpgroups multiply 16-bit types: a step along K is a row
 // of 128 bytes.
 var preferred90 = []config{
+	{BM: 128, BN: 256, BK: 64, warps: 8, stages: 4, group: 8, split: 1, cluster: 4, persistent: 1},
 	{BM: 128, BN: 256, BK: 64, warps: 8, stages: 4, group: 8, split: 1, cluster: 2},
 	{BM: 128, BN: 128, BK: 64, warps: 8, stages: 4, group: 8, split: 1, cluster: 2},
 	{BM: 128, BN: 64, BK: 64, warps: 8, stages: 4, group: 8, split: 1, cluster: 1},
