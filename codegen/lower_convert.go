@@ -123,7 +123,10 @@ func (l *lowering) exchange(x *layout.Exchange, src []*simt.Value, to *layout.La
 func (l *lowering) selectStages(stages []layout.Select, regs []*simt.Value) []*simt.Value {
 	b := l.b
 	for _, s := range stages {
-		odd := b.And(b.Popc(b.And(l.tid(), b.Const32(s.Threads))), b.Const32(1))
+		odd := b.And(l.tid(), b.Const32(s.Threads))
+		if s.Threads&(s.Threads-1) != 0 {
+			odd = b.And(b.Popc(odd), b.Const32(1))
+		}
 		p := b.Cmp(simt.NE, odd, b.Const32(0))
 		next := make([]*simt.Value, len(regs))
 		for j := range regs {

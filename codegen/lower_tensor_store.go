@@ -193,6 +193,10 @@ func (l *lowering) spillSlice(f *fragment, at map[layout.Coord]int, band int, s 
 	}
 	m, ok := s.shared.Ldmatrix(lay)
 	if !ok || part.pack != 2 {
+		if stored := quieter(s.shared, lay); stored != lay {
+			x := layout.Convert(lay, stored).Exchange
+			part = l.packed(ir.TileOf(f.elem, s.shared.Shape()...).WithLayout(stored), l.exchange(x, l.elements(part), stored))
+		}
 		l.spill(part, s.shared, slot)
 		return
 	}
@@ -207,4 +211,32 @@ func (l *lowering) spillSlice(f *fragment, at map[layout.Coord]int, band int, s 
 		addr, off := place.at(mv.Place)
 		l.b.StMatrix(m.Trans, addr, vs, simt.Access{Offset: off, Waves: waves})
 	}
+}
+
+// quieter is the layout in which threads store what they have of a tile with the fewest
+// wavefronts: lay, or one in which some lanes store their registers in another order, for a
+// select each. Of an accumulator of f32 neighbouring rows come to the same banks of a swizzled
+// atom, unless one stores the columns first that the other stores last.
+func quieter(s *layout.Shared, lay *layout.Layout) *layout.Layout {
+	best := lay
+	least, ok := s.VectorTraffic(lay, 16)
+	if !ok || least.Actual == least.Ideal {
+		return lay
+	}
+	for i := range layout.LaneBits {
+		for _, b := range lay.RegBases() {
+			lanes := lay.LaneBases()
+			for d := range lanes[i] {
+				lanes[i][d] ^= b[d]
+			}
+			other, err := layout.New(lay.Shape(), lay.RegBases(), lanes, lay.WarpBases(), nil)
+			if err != nil {
+				continue
+			}
+			if t, ok := s.VectorTraffic(other, 16); ok && (t.Actual < least.Actual || t.Actual == least.Actual && t.Instructions < least.Instructions) {
+				best, least = other, t
+			}
+		}
+	}
+	return best
 }

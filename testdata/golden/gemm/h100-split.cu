@@ -211,19 +211,36 @@ gemm_partial(int M, int N, int K, const __grid_constant__ TensorMap part_map, co
     bar_sync(1u, 128);
     const u32 r24 = smem_base + (r13 << 11);
     const bool p5 = elect();
-    const u32 r25 = ((tid & 3u) << 3) ^ (((tid >> 2) & 7u) * 144u);
+    const bool p6 = (tid & 2u) != 0u;
+    const float f1 = p6 ? sum[8] : sum[0];
+    const float f2 = p6 ? sum[9] : sum[1];
+    const float f3 = p6 ? sum[10] : sum[2];
+    const float f4 = p6 ? sum[11] : sum[3];
+    const float f5 = p6 ? sum[12] : sum[4];
+    const float f6 = p6 ? sum[13] : sum[5];
+    const float f7 = p6 ? sum[14] : sum[6];
+    const float f8 = p6 ? sum[15] : sum[7];
+    const float f9 = p6 ? sum[0] : sum[8];
+    const float f10 = p6 ? sum[1] : sum[9];
+    const float f11 = p6 ? sum[2] : sum[10];
+    const float f12 = p6 ? sum[3] : sum[11];
+    const float f13 = p6 ? sum[4] : sum[12];
+    const float f14 = p6 ? sum[5] : sum[13];
+    const float f15 = p6 ? sum[6] : sum[14];
+    const float f16 = p6 ? sum[7] : sum[15];
+    const u32 r25 = ((r14 << 3) ^ (((tid >> 1) & 1u) * 80u)) ^ (((tid >> 2) & 7u) * 144u);
     const u32 r26 = r24 + r25;
-    st_shared_v2_f32(r26, sum[0], sum[1]);
-    st_shared_v2_f32(r26 + 1024, sum[2], sum[3]);
+    st_shared_v2_f32(r26, f1, f2);
+    st_shared_v2_f32(r26 + 1024, f3, f4);
     const u32 r27 = r24 + (r25 ^ 32u);
-    st_shared_v2_f32(r27, sum[4], sum[5]);
-    st_shared_v2_f32(r27 + 1024, sum[6], sum[7]);
+    st_shared_v2_f32(r27, f5, f6);
+    st_shared_v2_f32(r27 + 1024, f7, f8);
     const u32 r28 = r24 + (r25 ^ 64u);
-    st_shared_v2_f32(r28, sum[8], sum[9]);
-    st_shared_v2_f32(r28 + 1024, sum[10], sum[11]);
+    st_shared_v2_f32(r28, f9, f10);
+    st_shared_v2_f32(r28 + 1024, f11, f12);
     const u32 r29 = r24 + (r25 ^ 96u);
-    st_shared_v2_f32(r29, sum[12], sum[13]);
-    st_shared_v2_f32(r29 + 1024, sum[14], sum[15]);
+    st_shared_v2_f32(r29, f13, f14);
+    st_shared_v2_f32(r29 + 1024, f15, f16);
     fence_proxy_async_shared_cta();
     __syncwarp();
     const u32 r30 = row + (r13 << 4);
@@ -241,8 +258,8 @@ gemm_partial(int M, int N, int K, const __grid_constant__ TensorMap part_map, co
         const u32 r31 = slot_1 << 3;
         const u32 r32 = smem_base + r31;
         const u32 r33 = r32 + 36864u;
-        const bool p6 = elect();
-        if (p6) {
+        const bool p7 = elect();
+        if (p7) {
           const u32 r34 = phase_1 ^ 1u;
           mbarrier_wait(r32 + 36888, r34);
           mbarrier_expect(r32 + 36864, 12288);
@@ -251,8 +268,8 @@ gemm_partial(int M, int N, int K, const __grid_constant__ TensorMap part_map, co
           const u32 r36 = slot_1 << 12;
           tensor_load_2d_multicast(smem_base + r36 + (cluster_ctarank << 11) + 24576, b_map_at, r33, col, k_1 + (cluster_ctarank << 5), 3);
         }
-        const bool p7 = slot_1 == 2u;
-        phase_1 = phase_1 ^ (p7 ? 1u : 0u);
+        const bool p8 = slot_1 == 2u;
+        phase_1 = phase_1 ^ (p8 ? 1u : 0u);
         const u32 r37 = slot_1 + 1u;
         const u32 r38 = slot_1 - 2u;
         slot_1 = (int)r37 >= 3 ? r38 : r37;
