@@ -104,8 +104,11 @@ func (r *raceState) flush() {
 	}
 	r.reads = r.reads[:0]
 	r.hadTurn = true
+	r.keepPages()
 	r.pages.reset()
-	r.globalReaders.all = r.globalReaders.all[:1]
+	if len(r.past) == 0 {
+		r.globalReaders.all = r.globalReaders.all[:1]
+	}
 }
 
 // readSet is what a block read of a page before a barrier: which bytes, and one
@@ -512,6 +515,11 @@ func (r *raceState) writerOf(h *heldUse) writer {
 	}
 	cells, first, grain := r.shared, int(r.b.offset(h.o.addr)), r.grain
 	if h.o.space == ptx.SpaceGlobal {
+		for i := range h.o.size {
+			if by := r.writer(r.pastWriter(h.o.addr+uint64(i)), h); by.raced {
+				return by
+			}
+		}
 		p := r.pages.find(h.o.addr >> shadowBits)
 		if p == nil {
 			return writer{}

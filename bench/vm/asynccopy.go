@@ -22,7 +22,11 @@ type asyncCopies struct {
 	open   []*inFlight
 	groups []copyGroup
 	free   []*inFlight
+	made   int // of them
 }
+
+// pending is how many copies are kept that were not waited for.
+func (a *asyncCopies) pending() int { return a.made - len(a.free) }
 
 type copyGroup struct {
 	lanes  uint32
@@ -65,6 +69,7 @@ func (a *asyncCopies) new() *inFlight {
 		a.free = a.free[:n-1]
 		return c
 	}
+	a.made++
 	return new(inFlight)
 }
 
@@ -150,6 +155,7 @@ func (d *decoder) asyncCopy() {
 func asyncCopy(w *warp, in *inst) {
 	op := in.copy
 	a := &w.async
+	w.crowd(a.pending(), 0)
 	c := a.new()
 	a.issued++
 	c.in, c.fr, c.moved, c.order = in, w.fr, false, a.issued
@@ -296,6 +302,7 @@ func commitGroup(w *warp, _ *inst) { w.commit(w.mask) }
 // commit closes the open copies of some lanes into a group.
 func (w *warp) commit(lanes uint32) {
 	a := &w.async
+	w.crowd(len(a.groups), 0)
 	g := copyGroup{lanes: lanes}
 	if n := len(a.groups); n < cap(a.groups) {
 		g.copies = a.groups[:n+1][n].copies[:0]
@@ -398,6 +405,7 @@ func (w *warp) asyncArrive(in *inst, noinc bool) {
 			m.pending++
 		}
 		c := &bulkCopy{op: &arrivalOp, in: in, fr: w.fr, from: w.source(in), w: w, lane: lane, mbar: off, arrival: true, order: w.async.issued}
+		w.crowd(len(w.b.flight), 0)
 		w.b.flight = append(w.b.flight, c)
 		if w.b.landsEarly() {
 			w.b.land(c)

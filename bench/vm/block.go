@@ -196,6 +196,7 @@ func (b *block) finish() outcome {
 		b.ended = len(b.warps)
 		return blockTurn
 	}
+	b.checkSources(b.warps)
 	if len(b.flight) > 0 {
 		b.landAll()
 	}
@@ -230,6 +231,7 @@ func (b *block) fatal() outcome {
 func (r *raceState) settle() {
 	r.settleHeld()
 	r.settleArrivals()
+	r.settleAstray()
 	r.b.l.across.held = append(r.b.l.across.held, r.held...)
 	r.held = r.held[:0]
 	clear(r.heldOf)

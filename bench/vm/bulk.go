@@ -64,8 +64,9 @@ type bulkCopy struct {
 
 // bulkLane is one thread's bulk groups.
 type bulkLane struct {
-	open   []*bulkCopy
-	groups [][]*bulkCopy
+	open    []*bulkCopy
+	groups  [][]*bulkCopy
+	pending int // in both
 }
 
 // bulk is cp.async.bulk in all its forms, and cp.reduce.
@@ -207,6 +208,7 @@ func (d *decoder) bulkOperands(op *bulkOp, within bool, multicast string, policy
 		d.refuse("%d operands too many", len(ops))
 	}
 	in.mem = op.shared
+	d.kern.fetches = d.kern.fetches || op.told && op.global != nil
 	if d.tensorReduction != "" {
 		in.imm = uint64(len(d.p.reductions))
 		d.p.reductions = append(d.p.reductions, d.tensorReduction)
@@ -384,49 +386,6 @@ func (w *warp) multicast(c *bulkCopy, ranks uint32) {
 	}
 }
 
-// mbarrierBlock is the block whose mbarrier a copy tells: that of the data, or the
-// other of the pair.
-func (b *block) mbarrierBlock(c *bulkCopy) *cta {
-	if peer := c.to.rank ^ 1; c.op.pair && peer < len(b.ctas) && uint64(c.mbar)-b.ctas[peer].low < uint64(b.l.sharedSize) {
-		return b.ctas[peer]
-	}
-	return c.to
-}
-
-// bulkTold finds the mbarrier that is told of a copy.
-func (w *warp) bulkTold(c *bulkCopy, addr uint64) bool {
-	off, to := w.find(addr, 8, c.op.mbar.reaches())
-	if to == nil {
-		w.locate(c.in, c.lane, addr, 8, c.op.mbar.reaches())
-		return false
-	}
-	if to != c.to && !(c.op.pair && to.rank^1 == c.to.rank) {
-		w.faultAt(bench.MbarrierMisuse, c.in, c.lane, &addr, "shared", "the mbarrier at %#x is in block %v, the data in block %v: want both in one", addr, to.id, c.to.id)
-		return false
-	}
-	c.mbar = uint32(off)
-	return c.op.mask >= 0 || w.tellable(c)
-}
-
-// tellable says whether the mbarrier is there that a copy is to tell.
-func (w *warp) tellable(c *bulkCopy) bool {
-	if w.b.mbarriers[c.mbar] == nil {
-		w.unready(c.in, c.lane, c.mbar, "a copy is to tell it, and it is not initialised")
-		return false
-	}
-	return true
-}
-
-// alive says whether the block is there that a copy writes to.
-func (w *warp) alive(c *bulkCopy) bool {
-	if c.to == w.cta || !c.to.gone {
-		return true
-	}
-	addr := w.b.address(c.shared)
-	w.faultAt(bench.SharedOutOfBounds, c.in, c.lane, &addr, "shared", "shared address %#x: block %v, of rank %d in the cluster, has exited", addr, c.to.id, c.to.rank)
-	return false
-}
-
 // plainSize is the bytes of a plain copy.
 func (w *warp) plainSize(c *bulkCopy) bool {
 	n := w.r[c.op.size][c.lane]
@@ -482,6 +441,9 @@ func (w *warp) tensorRows(c *bulkCopy, addr uint64) bool {
 	var b [TensorMapSize]byte
 	if !w.readRange(c.in, c.op.global, c.lane, addr, b[:], 0) {
 		return false
+	}
+	if r := w.b.race; r != nil && !r.off {
+		r.unacquired(c, addr)
 	}
 	t, err := decodeTensorMap(b[:])
 	if err != nil {

@@ -31,14 +31,21 @@ func (b *block) issue(c *bulkCopy) {
 			r.bulkWriting(c)
 		}
 	}
+	pending := len(b.flight)
+	if r != nil {
+		pending = max(pending, len(r.unseen.list))
+	}
 	if !c.op.told {
 		b.undefinedSource(c)
 		s := c.w.bulkOf(c.lane)
 		s.open = append(s.open, c)
+		s.pending++
+		pending = max(pending, s.pending)
 		if c.op.reduce != nil {
 			b.reducing++
 		}
 	}
+	c.w.crowd(pending, len(c.rows))
 	b.flight = append(b.flight, c)
 	if b.landsEarly() {
 		b.land(c)
@@ -57,6 +64,7 @@ func (w *warp) bulkOf(lane int) *bulkLane {
 func bulkCommit(w *warp, _ *inst) {
 	for l := w.mask; l != 0; l &= l - 1 {
 		if s := w.bulk[firstLane(l)]; s != nil {
+			w.crowd(len(s.groups), 0)
 			s.groups = append(s.groups, s.open)
 			s.open = nil
 		}
@@ -86,6 +94,9 @@ func (w *warp) bulkWait(n int, read bool) {
 			}
 		}
 		if !read {
+			for _, g := range s.groups[:done] {
+				s.pending -= len(g)
+			}
 			s.groups = s.groups[done:]
 		}
 	}
@@ -407,23 +418,8 @@ func (b *block) landSome() bool {
 // from shared memory then may find it gone.
 func (b *block) landAll() {
 	for len(b.flight) > 0 {
-		c := b.flight[0]
-		b.outlived(c)
-		b.land(c)
+		b.land(b.flight[0])
 	}
-}
-
-// outlived reports a copy that still reads shared memory of a block that ends.
-func (b *block) outlived(c *bulkCopy) {
-	if c.op.told || c.data != nil || b.race == nil {
-		return
-	}
-	if current := c.w.fr; c.fr != current {
-		c.w.enter(c.fr)
-		defer c.w.enter(current)
-	}
-	addr := b.address(c.shared)
-	c.w.faultAt(bench.AsyncCopyRace, c.in, c.lane, &addr, "shared", "the block ends while the copy still reads its shared memory")
 }
 
 // countShared counts what a copy does to one block's shared memory.

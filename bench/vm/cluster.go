@@ -169,9 +169,9 @@ func (c *cta) exiting(w *warp, lanes uint32) {
 	if !c.gone || len(c.b.ctas) == 1 {
 		return
 	}
+	c.b.checkSources(c.warps)
 	for _, x := range c.b.flight {
 		if x.w.cta == c && !x.op.told && !x.arrival {
-			c.b.outlived(x)
 			c.b.readSource(x)
 		}
 	}
@@ -219,6 +219,8 @@ type clusterBarrier struct {
 	inits   clock    // what fences of initialisations passed on
 	passed  clock    // clock, of the last phase
 	ready   clock    // inits
+	begun   vclock   // what those had done that arrived without releasing, if not for others to see
+	behind  vclock   // begun, of the last phase
 }
 
 func (bar *clusterBarrier) reset(warps int) {
@@ -228,6 +230,7 @@ func (bar *clusterBarrier) reset(warps int) {
 	clear(bar.arrived)
 	clear(bar.done)
 	bar.waiting, bar.relaxed, bar.clock, bar.inits, bar.passed, bar.ready = false, false, nil, nil, nil, nil
+	bar.begun, bar.behind = nil, nil
 }
 
 // clusterOp is what a barrier.cluster instruction does.
@@ -293,6 +296,7 @@ func (w *warp) clusterArrive(in *inst, m uint32) {
 		if in.cluster.relaxed {
 			bar.relaxed = true
 			bar.clock = bar.clock.join(w.fencedClock(m, scopeCluster))
+			bar.begun = bar.begun.join(r.snapshot(w, m).of(w.b.order))
 		} else {
 			bar.clock = bar.clock.join(r.snapshot(w, m))
 		}
@@ -321,6 +325,7 @@ func (bar *clusterBarrier) leave(w *warp, lanes uint32) {
 	bar.done[w.index] &^= lanes
 	if r := w.b.race; r != nil && !r.off {
 		r.learn(w, lanes, bar.passed)
+		w.cta.known = w.cta.known.join(bar.behind) // its memory lasts as long as who waits here
 		for l := lanes; l != 0; l &= l - 1 {
 			w.clock.inits[firstLane(l)] = w.clock.inits[firstLane(l)].join(bar.ready)
 		}
@@ -344,7 +349,7 @@ func (b *block) releaseCluster(last *warp) {
 		r = nil
 	}
 	bar.waiting = false
-	bar.passed, bar.ready = bar.clock, bar.inits
+	bar.passed, bar.ready, bar.behind = bar.clock, bar.inits, bar.begun
 	for i := range b.warps {
 		bar.done[i] |= bar.arrived[i]
 	}
@@ -362,7 +367,7 @@ func (b *block) releaseCluster(last *warp) {
 		}
 		bar.arrived[i] = 0
 	}
-	bar.relaxed, bar.clock, bar.inits = false, nil, nil
+	bar.relaxed, bar.clock, bar.inits, bar.begun = false, nil, nil, nil
 }
 
 // allAtCluster says whether every thread waits at the cluster's barrier (the

@@ -435,7 +435,7 @@ END:`, grid: 300, block: 1024,
 		{"an endless loop", small{regs: ".reg .b32 %x;", body: "mov.u32 %x, 0;\nW: add.u32 %x, %x, 1; bra W;", block: 32}, bench.Deadlock},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.p.opt.MaxSteps = 1 << 18
+			c.p.opt.MaxSteps = 1 << 20
 			start := time.Now()
 			_, report := c.p.run(t, make([]byte, 64))
 			require.NotEmpty(t, report.Faults)

@@ -104,11 +104,11 @@ func (w *warp) condition(in *inst) uint32 {
 
 func branch(w *warp, in *inst) {
 	m := w.condition(in)
-	switch m {
-	case w.mask:
-		w.pc = in.jump.target
-	case 0:
+	switch {
+	case m == 0 || in.jump.target == w.pc+1: // all go on there
 		w.pc++
+	case m == w.mask:
+		w.pc = in.jump.target
 	default:
 		w.b.counts.divergent++
 		w.pc++
@@ -133,20 +133,23 @@ func branchIndexed(w *warp, in *inst) {
 	}
 	parts := 0
 	for m != 0 {
-		i := idx[firstLane(m)]
+		to := j.targets[idx[firstLane(m)]]
 		var same uint32
 		for l := m; l != 0; l &= l - 1 {
-			if lane := firstLane(l); idx[lane] == i {
+			if lane := firstLane(l); j.targets[idx[lane]] == to {
 				same |= 1 << lane
 			}
 		}
 		m &^= same
-		if m == 0 && rest == 0 {
-			w.pc = j.targets[i]
-			break
+		switch {
+		case m == 0 && rest == 0:
+			w.pc = to
+		case to == w.pc+1 && in.guard >= 0:
+			rest |= same
+		default:
+			parts++
+			w.diverge(same, to, j.reconverge)
 		}
-		parts++
-		w.diverge(same, j.targets[i], j.reconverge)
 	}
 	if rest != 0 {
 		w.pc++

@@ -138,7 +138,7 @@ func TestGreedyPrograms(t *testing.T) {
 		{"groups of copies", "cp.async.wait_group: -1 groups: want 0 to 2147483647", small{body: "cp.async.wait_group -1;"}},
 		{"groups of bulk copies", "cp.async.bulk.wait_group: -1 groups", small{target: "sm_90a", body: "cp.async.bulk.wait_group -1;"}},
 		{"groups of products", "wgmma.wait_group.sync.aligned: -1 groups", small{target: "sm_90a", body: "wgmma.wait_group.sync.aligned -1;"}},
-		{"global memory", "are in use", small{decls: ".global .b8 x[1000000000000];"}},
+		{"global memory", "1000000000000 bytes of global memory: want at most", small{decls: ".global .b8 x[1000000000000];"}},
 	} {
 		_, _, err := c.p.try(t)
 		require.ErrorContains(t, err, c.want, c.name)

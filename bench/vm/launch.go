@@ -182,6 +182,9 @@ func (l *launch) prepare(spec bench.Launch) error {
 			}
 		}
 	}
+	if most := l.maxSteps/l.startSteps() + 1; l.total > most && !l.kern.cancels {
+		return l.tooMany(fmt.Sprintf("%d blocks", l.total), most)
+	}
 	return l.arguments(spec.Args)
 }
 
@@ -226,7 +229,7 @@ func (l *launch) arguments(args []bench.Arg) error {
 	if err != nil {
 		return err
 	}
-	a.data, a.constant, a.module, a.name = l.params, true, true, "the parameters"
+	a.data, a.constant, a.module, a.parameters, a.name = l.params, true, true, true, "the parameters"
 	l.paramAlloc = a
 	return nil
 }
@@ -460,7 +463,7 @@ func (l *launch) retire() {
 		l.version++
 		l.idle = 0
 		if l.steps > l.maxSteps && len(l.ring) > 0 {
-			l.tooMany(order)
+			l.interrupt()
 			return
 		}
 	}

@@ -132,7 +132,7 @@ func ldmatrix(w *warp, in *inst) {
 	w.countShared(in.mem, &off, 16, ok, sharedMatrix)
 	mem := w.b.shared
 	if r := w.b.race; r != nil {
-		r.sharedAccess(w, in, in.mem, &off, 16, ok, false, 0)
+		r.loadsRows(w, in, &off, ok)
 	}
 	if w.u != nil {
 		defer w.loadedMatrix(in, &off, ok)
@@ -162,6 +162,63 @@ func ldmatrix(w *warp, in *inst) {
 		for lane := range d {
 			g, t := lane>>2, lane&3
 			d[lane] = uint32(*at[uint16](row[2*t][2*g:])) | uint32(*at[uint16](row[2*t+1][2*g:]))<<16
+		}
+	}
+}
+
+// loadsRows notes the rows that ldmatrix reads.
+func (r *raceState) loadsRows(w *warp, in *inst, off *lanes64, lanes uint32) {
+	if r.off || lanes == 0 {
+		return
+	}
+	at := side{w: w, in: in, space: ptx.SpaceShared, id: r.eventFor(w, in, in.mem, 0), several: severalLanes}
+	for l := lanes; l != 0; l &= l - 1 {
+		at.row = firstLane(l)
+		r.matrixRow(&at, off[at.row])
+	}
+}
+
+// matrixRow notes an access to a row of a matrix: by all lanes, since at least four have
+// a part of it, whoever gives its address. Two of them speak for these.
+func (r *raceState) matrixRow(at *side, off uint64) {
+	first, step := 4*(at.row&7), 1
+	if at.in.imm != 0 {
+		first, step = at.row&7>>1, 4
+	}
+	me := stamp(at.id)<<eventShift | severalLanes | stamp(at.row)
+	at.addr, at.lane = r.b.address(off), at.row
+	if at.write && len(r.flights) > 0 {
+		r.againstReads(at, off, 16)
+	}
+	cells := r.cells(off, 16)
+	for j := range cells {
+		c := &cells[j]
+		switch {
+		case c.w < r.floor && c.r < r.floor:
+		case c.w >= r.floor && c.w.event() == at.id && c.w&specialStamp == 0: // rows of one instruction
+			at.lane, at.bytes = at.row, r.b.shared[off:]
+			r.checkWrite(c, at)
+		default:
+			at.bytes = r.b.shared[off:]
+			for at.lane = first; at.lane <= first+step; at.lane += step {
+				if c.w >= r.floor {
+					r.checkWrite(c, at)
+				}
+				if at.write && c.r >= r.floor {
+					r.checkReads(c, at)
+				}
+			}
+			at.lane = first
+		}
+		switch {
+		case at.write:
+			c.w, c.r = me, 0
+		case c.r < r.floor:
+			c.r = me
+		case c.r.event() == at.id && c.r&specialStamp == 0:
+			c.r |= severalLanes
+		default:
+			r.addReader(c, me, at)
 		}
 	}
 }
@@ -219,8 +276,8 @@ func stmatrix(w *warp, in *inst) {
 	for l := ok; l != 0; l &= l - 1 {
 		i := firstLane(l)
 		if r != nil { // row by row: rows at one address may hold the same
-			watched.lane = i
-			r.sharedLane(&watched, off[i], 16)
+			watched.row = i
+			r.matrixRow(&watched, off[i])
 		}
 		row := w.matrixRow(in, i)
 		copy(w.b.shared[off[i]:], row[:])

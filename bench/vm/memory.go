@@ -38,9 +38,11 @@ type allocation struct {
 	read, written touched // by the launch that runs
 	before        before
 
-	name     string // of a module's variable
-	module   bool   // belongs to a module
-	constant bool
+	name   string // of a module's variable
+	module bool   // belongs to a module
+	// parameters says that it is a launch's parameters.
+	parameters bool
+	constant   bool
 }
 
 func (m *memory) init() {
@@ -51,14 +53,14 @@ func (m *memory) init() {
 // alloc reserves size bytes. Addresses are never used again.
 func (m *memory) alloc(size, align int64) (*allocation, error) {
 	if size > m.most-m.used {
-		return nil, fmt.Errorf("buffer of %d bytes: %d of %d are in use", size, m.used, m.most)
+		return nil, fmt.Errorf("%d bytes of global memory: want at most %d, which are left of the %d that the virtual machine has here", size, m.most-m.used, m.most)
 	}
 	a := uint64(max(align, pageSize))
 	addr := (m.next + a - 1) &^ (a - 1)
 	n := (uint64(size) + pageSize - 1) >> pageBits
 	first := (addr - globalBase) >> pageBits
 	if first+n >= 1<<26 {
-		return nil, fmt.Errorf("buffer of %d bytes: the virtual machine's address space is used up", size)
+		return nil, fmt.Errorf("%d bytes of global memory: the virtual machine's address space is used up", size)
 	}
 	al := &allocation{addr: addr, size: size, data: make([]byte, size)}
 	for uint64(len(m.pages)) < first+max(n, 1) {
@@ -112,27 +114,49 @@ func (m *memory) takeTouched(early bool) (read, written int64) {
 	return read, written
 }
 
-// describe says where an address lies, for a report.
+// nearBytes is how far from an allocation an address may be that still tells of it.
+const nearBytes = 1 << 30
+
+// describe says where an address lies, for a report: in which allocation, or else
+// what it is near to.
 func (m *memory) describe(addr uint64) string {
+	switch {
+	case addr-sharedWindow < windowSize:
+		return fmt.Sprintf("it is the generic address of byte %#x of shared memory", addr-sharedWindow)
+	case addr-localWindow < windowSize:
+		return fmt.Sprintf("it is the generic address of byte %#x of local memory", addr-localWindow)
+	}
 	i := sort.Search(len(m.allocs), func(i int) bool { return m.allocs[i].addr > addr })
-	var best *allocation
-	var gap uint64
-	if i > 0 {
-		a := m.allocs[i-1]
-		if addr < a.addr+uint64(a.size) {
-			return fmt.Sprintf("byte %d of %s", addr-a.addr, a)
+	if i > 0 && addr-m.allocs[i-1].addr < uint64(m.allocs[i-1].size) {
+		return fmt.Sprintf("byte %d of %s", addr-m.allocs[i-1].addr, m.allocs[i-1])
+	}
+	// What is near is what the program was given, and its parameters only right beside
+	// them: who goes astray further does so by another pointer.
+	text, gap := "", uint64(nearBytes)
+	for _, a := range m.allocs[max(i-2, 0):min(i+2, len(m.allocs))] {
+		end := a.addr + uint64(a.size)
+		n := addr - end
+		if addr < a.addr {
+			n = a.addr - addr
 		}
-		best, gap = a, addr-(a.addr+uint64(a.size))
-	}
-	if i < len(m.allocs) {
-		if a := m.allocs[i]; best == nil || a.addr-addr < gap {
-			return fmt.Sprintf("%d bytes before %s", a.addr-addr, a)
+		if n >= gap || a.parameters && n > pageSize {
+			continue
+		}
+		if gap = n; addr < a.addr {
+			text = fmt.Sprintf("%d bytes before %s", n, a)
+		} else {
+			text = fmt.Sprintf("%d bytes after the end of %s", n, a)
 		}
 	}
-	if best == nil {
-		return "no memory is allocated"
+	switch {
+	case text != "":
+		return text
+	case addr < pageSize:
+		return "a null pointer, or a small number in place of one"
+	case addr < nearBytes:
+		return "no pointer to global memory: a number of 32 bits, such as an address of shared memory that was not converted"
 	}
-	return fmt.Sprintf("%d bytes after the end of %s", gap, best)
+	return fmt.Sprintf("nothing is allocated within %d MiB of it", nearBytes>>20)
 }
 
 func (a *allocation) String() string {

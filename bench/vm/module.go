@@ -42,6 +42,7 @@ type kernel struct {
 	static  int64                   // bytes of shared memory
 	dynamic int64                   // where dynamic shared memory begins
 	cancels bool                    // it takes over the work of blocks that have not begun
+	fetches bool                    // bulk copies read global memory
 	memOps  int                     // instructions that touch memory, numbered from 0
 	memAt   []site                  // where those are
 	maximum [3]uint32

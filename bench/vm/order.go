@@ -83,6 +83,9 @@ func (c *cta) everybody(bar *barrier) bool {
 		if w.live&^waiting != 0 || bar.arrived[i]&^waiting&w.live != 0 {
 			return false
 		}
+		if w.started&^w.live&^bar.arrived[i] != 0 && w.clock.last > c.b.race.ticks[i] {
+			return false // lanes that have left did something, and never came here
+		}
 	}
 	return true
 }
@@ -226,10 +229,13 @@ func (r *raceState) moveFloor() {
 	}
 	if len(r.events) > compactionSize {
 		r.unseen.list = r.unseen.list[:0]
+		clear(r.past)
 		r.compact()
 	}
 	r.floor = stamp(len(r.events)) << eventShift
 	r.epoch++
+	r.barrierPast()
+	clear(r.rivals)
 	r.log = r.log[:0]
 	r.carryOver()
 	r.forgetReaders()
@@ -297,6 +303,9 @@ func (w *warp) orderFence(in *inst, lanes uint32) {
 		return
 	}
 	if f.proxy != "" {
+		if f.address {
+			r.acquireMaps(w, in, lanes)
+		}
 		r.proxyFence(w, f, lanes)
 		return
 	}

@@ -161,6 +161,9 @@ func (r *raceState) access(w *warp, p *page, at *side, size int) []byte {
 	if at.write && !r.off {
 		r.againstFetches(at, size)
 	}
+	if len(r.past) > 0 && !r.off {
+		r.againstPast(p, at, size)
+	}
 	whole := at.data
 	if !at.write && !r.off && r.events[at.id].flags&eventProxy != 0 {
 		r.seenByProxy(cells, at)

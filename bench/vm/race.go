@@ -32,8 +32,11 @@ type raceState struct {
 
 	locations map[uint64]*location // in shared memory
 	pages     pageTable
-	reads     []readSet // pages that were only read, packed
-	hadTurn   bool      // the block has had its turn: it sees what others wrote
+	past      pastPages
+	rivals    rivals
+	maps      map[uint64]bool // tensor maps that were acquired, by address
+	reads     []readSet       // pages that were only read, packed
+	hadTurn   bool            // the block has had its turn: it sees what others wrote
 	held      []heldUse
 	heldOf    map[faultKey][]int // of held, by kind
 	flights   []*flight          // reads of shared memory in flight
@@ -41,6 +44,7 @@ type raceState struct {
 	stores    pendingStores      // writes of global memory in flight
 	fetches   fetches            // reads of it
 	arrivals  faultList          // held back: more than an mbarrier expects
+	astray    faultList          // held back: addresses of tensor memory that are none
 	unready   bool               // an mbarrier was used that was not known to be initialised
 	heard     vclock             // in a cluster: what its threads knew at the floor
 	proxied   vclock             // what is visible to the async proxy, up to the floor
@@ -118,9 +122,12 @@ func (r *raceState) reset() {
 	r.reads = r.reads[:0]
 	clear(r.heldOf)
 	clear(r.stores)
+	clear(r.past)
+	clear(r.rivals)
+	clear(r.maps)
 	r.fetches.list = r.fetches.list[:0]
 	r.unseen.list = r.unseen.list[:0]
-	r.arrivals, r.unready = faultList{most: r.b.faults.most}, false
+	r.arrivals, r.astray, r.unready = faultList{most: r.b.faults.most}, faultList{most: r.b.faults.most}, false
 	r.held, r.global, r.flights, r.proxied, r.proxies = r.held[:0], r.global[:0], r.flights[:0], nil, false
 	for _, w := range r.b.warps {
 		cache := w.clock.cache
@@ -200,6 +207,7 @@ type side struct {
 	w     *warp
 	in    *inst
 	lane  int
+	row   int // of a matrix's row: whose address it is
 	space ptx.Space
 	addr  uint64
 	id    uint32 // event
@@ -222,7 +230,7 @@ func (at *side) same() bool {
 	}
 	switch at.in.rule {
 	case ruleStoreMatrix:
-		row := at.w.matrixRow(at.in, at.lane)
+		row := at.w.matrixRow(at.in, at.row)
 		return bytes.Equal(at.bytes[:len(row)], row[:])
 	case ruleStore:
 	default:
@@ -262,6 +270,9 @@ func (r *raceState) write(c *cell, at *side) {
 		r.checkReads(c, at)
 	}
 	c.w, c.r = me, 0
+	if len(r.rivals) > 0 && r.events[at.id].flags&eventStrong == 0 {
+		delete(r.rivals, c)
+	}
 }
 
 // checkWrite compares an access with the cell's last write; false if the two race.
@@ -270,7 +281,16 @@ func (r *raceState) checkWrite(c *cell, at *side) bool {
 		r.reportInFlight(c.w, at)
 		return false
 	}
-	if r.before(c.w, at.w, at.lane) || r.harmless(c.w, at.id) {
+	if len(r.rivals) > 0 {
+		r.againstRivals(c, at)
+	}
+	if r.before(c.w, at.w, at.lane) {
+		return true
+	}
+	if r.harmless(c.w, at.id) {
+		if at.write && c.w.event() != at.id {
+			r.addRival(c)
+		}
 		return true
 	}
 	copied := r.events[c.w.event()].flags&eventAsync != 0

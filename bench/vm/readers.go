@@ -106,8 +106,13 @@ func (r *raceState) addReader(c *cell, me stamp, at *side) {
 		n = l.copy(n, at.wide)
 		c.r = l.stamp(n)
 	}
-	for i := n; i != 0; i = l.all[i].next {
+	for i, after := n, (*reader)(nil); i != 0; i = l.all[i].next {
 		e := &l.all[i]
+		if after != nil && r.supersedes(after.s, e.s) {
+			after.next = e.next
+			continue
+		}
+		after = e
 		if e.s.event() == at.id {
 			if e.s.lane() != at.lane {
 				e.s |= severalLanes
@@ -139,9 +144,16 @@ func (r *raceState) readCells(s span, at *side, note func(c *cell) bool) {
 		}
 		was = *c
 		at.addr = r.b.address(s.off + uint64(j)<<r.grain)
-		known = note(c)
+		known = note(c) && len(r.rivals) == 0
 		now = c.r
 	}
+}
+
+// supersedes says whether who knows of one read knows of an earlier one: both are on
+// the same mbarrier's clock.
+func (r *raceState) supersedes(later, earlier stamp) bool {
+	a, b := &r.events[later.event()], &r.events[earlier.event()]
+	return a.agent != 0 && a.agent == b.agent && a.tick >= b.tick
 }
 
 // forgetReaders empties the list of shared memory's readers.

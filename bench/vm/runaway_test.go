@@ -91,8 +91,9 @@ func TestEndless(t *testing.T) {
 	}
 }
 
-// TestHugeGrid: a grid of very many blocks that do nothing is stopped as well,
-// and of chosen blocks only those run.
+// TestHugeGrid: a grid of more blocks than the steps of a launch let start is refused,
+// one whose blocks take too many is stopped, and neither is a deadlock; of chosen blocks
+// only those run.
 func TestHugeGrid(t *testing.T) {
 	ctx := context.Background()
 	for _, workers := range []int{1, 4} {
@@ -101,13 +102,12 @@ func TestHugeGrid(t *testing.T) {
 		m, err := dev.Load(ctx, "small.ptx", []byte(small{}.text(0)))
 		require.NoError(t, err)
 		l := bench.Launch{Grid: [3]uint32{1<<31 - 1, 65535, 65535}}
-		report, err := dev.Launch(ctx, m, "k", l)
-		require.NoError(t, err)
-		require.Len(t, report.Faults, 1)
-		require.Equal(t, bench.Deadlock, report.Faults[0].Class)
-		require.Contains(t, report.Faults[0].Message, "of 9223090559730712575 blocks have run")
+		_, err = dev.Launch(ctx, m, "k", l)
+		require.EqualError(t, err, "kernel k: 9223090559730712575 blocks: want at most 1366 in a launch of 262144 steps, of which starting one takes 192: fewer blocks, --blocks or more --max-steps")
+		_, err = dev.Launch(ctx, m, "k", bench.Launch{Grid: [3]uint32{1366}})
+		require.ErrorContains(t, err, "1366 blocks, of which 1352 have run in 262288 steps: want at most 1352 in a launch of 262144 steps")
 		l.Blocks = [][3]uint32{{1<<31 - 2, 65534, 65534}, {7, 0, 1}}
-		report, err = dev.Launch(ctx, m, "k", l)
+		report, err := dev.Launch(ctx, m, "k", l)
 		require.NoError(t, err)
 		require.Empty(t, report.Faults)
 		require.EqualValues(t, 2, report.Counters.Blocks)

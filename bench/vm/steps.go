@@ -25,6 +25,25 @@ const (
 	warpSteps  = 64
 )
 
+// crowded is how many asynchronous operations of a kind, or groups of them, a block or
+// a thread may have at a time that nobody has waited for before each more of them counts
+// as crowdSteps, once for as many as there are: so that what a launch remembers of them
+// stays in bounds, and the time to look through it.
+const (
+	crowded    = 1 << 12
+	crowdSteps = 1 << 10
+	rowSteps   = 1 << 6 // and of each row of a box
+)
+
+// crowd counts an operation that begins where n are that nobody has waited for, and
+// ends the warp's share, so that the limit is looked at.
+func (w *warp) crowd(n, rows int) {
+	if n >= crowded {
+		w.b.steps += (crowdSteps + rowSteps*int64(rows)) * int64(n/crowded)
+		w.limit = 0
+	}
+}
+
 // startSteps is what starting a block counts.
 func (l *launch) startSteps() int64 {
 	return int64(l.ctas) * (blockSteps + warpSteps*int64((l.threads+warpSize-1)/warpSize) + l.sharedSize/128)
@@ -65,14 +84,17 @@ func (b *block) endless(steps int64) {
 	}
 }
 
-// tooMany reports that a launch has taken its steps at the end of a block, and
-// others are still to come.
-func (l *launch) tooMany(order int64) {
-	key := faultKey{class: bench.Deadlock}
-	if f := l.faults.add(key, 1); f != nil {
-		f.Kernel, f.Block = l.prog.name, l.blockID(order)
-		f.Message = fmt.Sprintf("no end after %d warp instructions: %d of %d blocks have run (starting one counts as %d): want fewer blocks, --blocks or more --max-steps",
-			l.steps, l.done, l.total, l.startSteps())
+// tooMany is the error of a launch of more blocks than its steps let run: no fault,
+// since each of them comes to its end.
+func (l *launch) tooMany(what string, most int64) error {
+	return fmt.Errorf("%s: want at most %d in a launch of %d steps, of which starting one takes %d: fewer blocks, --blocks or more --max-steps", what, most, l.maxSteps, l.startSteps())
+}
+
+// interrupt ends a launch that has taken its steps at the end of a block, with others
+// still to come. Faults found until then are its result.
+func (l *launch) interrupt() {
+	if l.err == nil && len(l.faults.list) == 0 {
+		l.err = fmt.Errorf("kernel %s: %w", l.prog.name, l.tooMany(fmt.Sprintf("%d blocks, of which %d have run in %d steps", l.total, l.done, l.steps), l.done))
 	}
 	l.abort.Store(true)
 }

@@ -1,6 +1,11 @@
 package vm
 
-import "github.com/kgen-dev/kgen/bench"
+import (
+	"slices"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/ptx"
+)
 
 // pendingStores are what bulk stores and reductions in global memory write that
 // their threads have not waited for, by the number of the page. Waiting until
@@ -56,6 +61,7 @@ func (r *raceState) storing(c *bulkCopy) {
 	}
 	c.pieces(func(page, first, end uint64) {
 		list := r.stores[page]
+		r.againstOlder(c, list, first, end)
 		for i := range list {
 			// A thread's stores complete in order: the later speaks for both.
 			if s := &list[i]; s.first == first && s.end == end && s.c.w == c.w && s.c.lane == c.lane {
@@ -65,6 +71,48 @@ func (r *raceState) storing(c *bulkCopy) {
 		}
 		r.stores[page] = append(list, pendingStore{first, end, c})
 	})
+}
+
+// againstOlder reports a store to what an older one is still to write otherwise: which of
+// them is done last nobody can tell, of one thread's where they are of one group.
+func (r *raceState) againstOlder(c *bulkCopy, list []pendingStore, first, end uint64) {
+	for _, s := range list {
+		if s.c.w == c.w && s.c.lane == c.lane && !slices.Contains(c.w.bulkOf(c.lane).open, s.c) {
+			continue
+		}
+		from, to := max(first, s.first), min(end, s.end)
+		if from >= to || s.c == c || c.op.reduce != nil && s.c.op.reduce != nil || r.storesAlike(c, s.c, from, to) {
+			continue
+		}
+		at := side{w: c.w, in: c.in, lane: c.lane, space: ptx.SpaceGlobal, addr: from, write: true}
+		r.reportAs(bench.AsyncCopyRace, &at, s.c.from, s.c.w.index, s.c.lane, "has an asynchronous write of it under way, which was not waited for")
+		return
+	}
+}
+
+// storesAlike says whether two stores write the same to a range.
+func (r *raceState) storesAlike(a, b *bulkCopy, from, to uint64) bool {
+	if a.op.reduce != nil || b.op.reduce != nil {
+		return false
+	}
+	r.b.readSource(a)
+	r.b.readSource(b)
+	for addr := from; addr < to; addr++ {
+		if a.stores(addr) != b.stores(addr) {
+			return false
+		}
+	}
+	return true
+}
+
+// stores is what a store writes to an address of global memory.
+func (c *bulkCopy) stores(addr uint64) byte {
+	for i := range c.rows {
+		if row := &c.rows[i]; addr-row.global < uint64(row.n) {
+			return c.data[uint64(row.shared+row.skip)+addr-row.global]
+		}
+	}
+	return 0
 }
 
 // stored forgets a store that its thread has waited for.

@@ -308,8 +308,7 @@ func (w *warp) free(in *inst, addr tensorAddress, n int) {
 	w.finishTensor(x)
 	t.uses = slices.DeleteFunc(t.uses, func(u *tensorUse) bool { return all.covers(&u.tensorArea) })
 	if addr.lane() != 0 || !t.give(addr.column(), n) {
-		a := uint64(addr)
-		w.faultAt(bench.BadDescriptor, in, 0, &a, "tensor", "%d columns of tensor memory at %v: no allocation is that", n, addr)
+		w.badTensor(in, 0, uint64(addr), "%d columns of tensor memory at %v: no allocation is that", n, addr)
 	} else {
 		for u := addr.column() / tensorUnit; u < (addr.column()+n)/tensorUnit; u++ {
 			t.freed[u] = x

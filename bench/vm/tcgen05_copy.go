@@ -92,8 +92,7 @@ func (w *warp) copyRows(in *inst, lane int) {
 		lanes = 97
 	}
 	if a.lane()+lanes > tensorLanes {
-		at := uint64(a)
-		w.faultAt(bench.BadDescriptor, in, lane, &at, "tensor", "tensor memory at %v: .%s reaches lanes up to %d", a, s.name, a.lane()+lanes-1)
+		w.badTensor(in, lane, uint64(a), "tensor memory at %v: .%s reaches lanes up to %d", a, s.name, a.lane()+lanes-1)
 		return
 	}
 	x := w.newTensorWork(tensorCopying, in, lane)

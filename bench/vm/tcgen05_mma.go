@@ -430,12 +430,11 @@ func (p *product) checkLane(w *warp, in *inst, lane int, what string, a tensorAd
 		return
 	}
 	*ok = false
-	at := uint64(a)
 	want := "0"
 	if p.layout.half {
 		want = "0 or 16"
 	}
-	w.faultAt(bench.BadDescriptor, in, lane, &at, "tensor", "%s at %v in tensor memory: want lane %s", what, a, want)
+	w.badTensor(in, lane, uint64(a), "%s at %v in tensor memory: want lane %s", what, a, want)
 }
 
 // columnsOfA is what A takes in tensor memory.

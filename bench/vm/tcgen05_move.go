@@ -4,7 +4,6 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/ptx"
 )
 
@@ -141,13 +140,13 @@ func (w *warp) moveBase(in *inst) (a tensorAddress, areas []tensorArea, ok bool)
 	at := uint64(a)
 	for lane := range warpSize {
 		if o := in.tensor.addr.of(w, lane); o != a {
-			w.faultAt(bench.BadDescriptor, in, lane, &at, "tensor", "tensor memory at %v in thread 0, at %v in thread %d of the warp: want one address", a, o, lane)
+			w.badTensor(in, lane, at, "tensor memory at %v in thread 0, at %v in thread %d of the warp: want one address", a, o, lane)
 			return a, nil, false
 		}
 	}
 	quarter := w.number & 3
 	if lane := a.lane(); lane/warpSize != quarter || lane%m.shape.lanes != 0 {
-		w.faultAt(bench.BadDescriptor, in, 0, &at, "tensor", "tensor memory at %v: warp %d reaches lanes %d to %d, with .%s from a multiple of %d on",
+		w.badTensor(in, 0, at, "tensor memory at %v: warp %d reaches lanes %d to %d, with .%s from a multiple of %d on",
 			a, w.number, warpSize*quarter, warpSize*quarter+31, m.shape.name, m.shape.lanes)
 		return a, nil, false
 	}
@@ -206,6 +205,7 @@ func tensorLoadRegisters(w *warp, in *inst) {
 	for _, area := range areas {
 		sound = w.use(x, area, false, false) && sound
 	}
+	w.crowd(len(w.tensorLoads), 0)
 	w.tensorLoads = append(w.tensorLoads, x)
 	t := w.cta.tensor
 	for i, s := range m.regs {
@@ -319,6 +319,7 @@ func tensorStoreRegisters(w *warp, in *inst) {
 		v[i] = w.r[s]
 	}
 	x.land = w.tensorStoreOf(m, a, v, w.undefinedRegisters(m.regs))
+	w.crowd(len(w.tensorStores), 0)
 	w.tensorStores = append(w.tensorStores, x)
 	if w.b.landsEarly() {
 		for _, e := range w.tensorStores {

@@ -258,6 +258,7 @@ type tensorCore struct {
 
 // issueTensor puts an operation of the tensor core in flight.
 func (b *block) issueTensor(x *tensorWork) {
+	x.w.crowd(len(b.tensor.work), 0)
 	b.tensor.work = append(b.tensor.work, x)
 	if b.landsEarly() {
 		for _, e := range b.tensor.work {
@@ -339,6 +340,7 @@ func issueCommit(w *warp, in *inst) {
 			continue
 		}
 		c := &bulkCopy{op: &tensorCommitOp, in: in, fr: w.fr, from: w.source(in), w: w, lane: lane, mbar: commit.mbars[0], commit: commit}
+		w.crowd(len(b.flight), 0)
 		b.flight = append(b.flight, c)
 		if b.landsEarly() {
 			b.land(c)

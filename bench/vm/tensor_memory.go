@@ -3,6 +3,7 @@ package vm
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/ptx"
@@ -254,8 +255,37 @@ func (w *warp) inside(in *inst, lane int, what string, a *tensorArea) bool {
 	if a.c != w.cta {
 		who = fmt.Sprintf(" of block %v", a.c.id)
 	}
-	w.faultAt(bench.BadDescriptor, in, lane, &addr, "tensor", "%s: columns %d to %d of tensor memory%s are not all allocated", what, a.from, a.to-1, who)
+	w.badTensor(in, lane, addr, "%s: columns %d to %d of tensor memory%s are not all allocated", what, a.from, a.to-1, who)
 	return false
+}
+
+// badTensor reports an address of tensor memory that is none. It came from shared
+// memory, where an allocation put it: so it is held back, and where a race is about
+// that, it is the cause.
+func (w *warp) badTensor(in *inst, lane int, addr uint64, format string, args ...any) {
+	w.faultIn(w.b.astray(), bench.BadDescriptor, in, lane, &addr, "tensor", format, args...)
+}
+
+// astray is the list for faults of addresses of tensor memory.
+func (b *block) astray() *faultList {
+	if b.race == nil || b.race.off {
+		return &b.faults
+	}
+	return &b.race.astray
+}
+
+// settleAstray decides at the block's end about addresses of tensor memory.
+func (r *raceState) settleAstray() {
+	if !slices.ContainsFunc(r.b.faults.keys, faultKey.ofAllocation) {
+		r.b.faults.merge(&r.astray)
+	}
+	r.astray = faultList{most: r.b.faults.most}
+}
+
+// ofAllocation says whether a fault is a race for the address that tcgen05.alloc wrote.
+func (k faultKey) ofAllocation() bool {
+	const alloc = "tcgen05.alloc"
+	return checkRaces.has(mustBit(string(k.class))) && (k.in != nil && k.in.Name == alloc || k.other != nil && k.other.Name == alloc)
 }
 
 // freedMeanwhile is what gave some of an area's columns back with nothing to order
@@ -283,7 +313,7 @@ func (c *cta) checkTensorLeft() {
 		if a == nil || a.from != u*tensorUnit {
 			continue
 		}
-		if f := c.b.faults.add(faultKey{class: bench.BadDescriptor, in: a.by}, 1); f != nil {
+		if f := c.b.astray().add(faultKey{class: bench.BadDescriptor, in: a.by}, 1); f != nil {
 			addr := uint64(a.from)
 			f.Kernel, f.Site = c.b.l.prog.name, c.b.site(a.warp, 0, a.by)
 			f.Address, f.Space = &addr, "tensor"

@@ -107,6 +107,40 @@ func TestTensorMapMadeOnDevice(t *testing.T) {
 	})
 }
 
+// TestTensorMapNotAcquired: a map that the kernel made and nobody acquires by the fence of
+// its proxy is no map for copies yet.
+func TestTensorMapNotAcquired(t *testing.T) {
+	var m *drawnMap
+	rapid.Check(t, func(t *rapid.T) { m = drawMap(t, true) })
+	n := m.each(func(int, int64) {})
+	text := replace(tensorKernel(len(m.Box), int64(n), ""), "mov.b64 %m, map; cvta.param.u64 %m, %m;", "mov.u32 %t, %tid.x; ld.param.u64 %base, [map];\n"+m.makeMap(false, rand.New(rand.NewPCG(1, 5))))
+	text = replace(text, ".param .align 64 .b8 map[128]", ".param .u64 map")
+	text = replace(text, ".reg .pred %p, %q;", ".reg .pred %p, %q; .reg .b64 %base;")
+	text = replace(text, ".visible .entry", ".global .align 128 .b8 made[128];\n.visible .entry")
+	text = replace(text, "fence.proxy.tensormap::generic.acquire.gpu [%m], 128;", "")
+	for _, opt := range timings {
+		dev, err := vm.New(opt)
+		require.NoError(t, err)
+		mod, err := dev.Load(t.Context(), "made.ptx", []byte(text))
+		require.NoError(t, err)
+		g, err := dev.Alloc(int64(len(m.tensor)), 256)
+		require.NoError(t, err)
+		require.NoError(t, dev.Write(g, 0, m.tensor))
+		o, err := dev.Alloc(int64(n), 256)
+		require.NoError(t, err)
+		args := []bench.Arg{bench.Pointer(g), bench.Pointer(o)}
+		for _, c := range m.at {
+			args = append(args, bench.I32(c))
+		}
+		report, err := dev.Launch(t.Context(), mod, "k", bench.Launch{Grid: [3]uint32{1}, Block: [3]uint32{32}, SharedBytes: int64(n) + 2048, Args: args})
+		require.NoError(t, err)
+		require.Len(t, report.Faults, 1)
+		require.Equal(t, bench.MissingProxyFence, report.Faults[0].Class)
+		require.Contains(t, report.Faults[0].Message, "fence.proxy.tensormap")
+		require.NoError(t, dev.Close())
+	}
+}
+
 // TestTensorReductions: every operation and element type of
 // cp.reduce.async.bulk.tensor, over a box that reaches over the tensor's edge.
 func TestTensorReductions(t *testing.T) {

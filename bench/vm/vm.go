@@ -33,7 +33,7 @@ type Options struct {
 	Workers  int // blocks run at a time; 0: one for each core
 
 	MaxSteps  int64 // warp instructions of one launch, before it counts as a runaway; 0: DefaultSteps
-	MaxMemory int64 // bytes of global memory; 0: 16 GiB
+	MaxMemory int64 // bytes of global memory; 0: a quarter of this machine's, at most 16 GiB
 	MaxFaults int   // kinds of faults kept in a report; 0: 100
 }
 
@@ -100,7 +100,7 @@ func New(opt Options) (*Device, error) {
 		opt.MaxSteps = DefaultSteps
 	}
 	if opt.MaxMemory <= 0 {
-		opt.MaxMemory = 16 << 30
+		opt.MaxMemory = mostMemory()
 	}
 	if opt.MaxFaults <= 0 {
 		opt.MaxFaults = 100

@@ -65,14 +65,16 @@ type wgmmaFlight struct {
 	landed bool
 	waited bool              // its wait has begun: what it computes may be looked at
 	bad    *undefinedProduct // what of it is undefined, where it landed before its wait
+	was    undefinedSums     // of the accumulators that it adds to
 	read   *flight
 }
 
 // wgmmaGroups are a warp's instructions in flight.
 type wgmmaGroups struct {
-	open   []*wgmmaFlight
-	groups [][]*wgmmaFlight
-	fences uint32 // so far
+	open    []*wgmmaFlight
+	groups  [][]*wgmmaFlight
+	pending int    // in both
+	fences  uint32 // so far
 }
 
 func (d *decoder) wgmma() {
@@ -94,6 +96,7 @@ func (d *decoder) wgmma() {
 		in := d.new(kindMasked)
 		in.fn[modeFull] = func(w *warp, in *inst) {
 			if w.together(in) {
+				w.crowd(len(w.wg.groups), 0)
 				w.wg.groups = append(w.wg.groups, w.wg.open)
 				w.wg.open = nil
 			}
@@ -282,7 +285,9 @@ func issueWgmma(w *warp, in *inst) {
 	w.alike(f)
 	w.useFragments(f)
 	w.watchWgmma(f)
+	w.crowd(w.wg.pending, 0)
 	w.wg.open = append(w.wg.open, f)
+	w.wg.pending++
 	if w.b.landsEarly() {
 		for _, g := range w.wg.groups {
 			w.landWgmma(g)
@@ -303,6 +308,7 @@ func (w *warp) wgmmaWait(in *inst) {
 			f.waited = true
 		}
 		w.landWgmma(list)
+		g.pending -= len(list)
 		for _, f := range list {
 			w.wgmmaDone(f)
 		}
@@ -434,6 +440,7 @@ func (w *warp) computeWgmma(f *wgmmaFlight) {
 			w.writeAccumulator(c, regs, op.dt)
 		}
 	}
+	t.bad.any = t.bad.any && !w.reachesOutside(f)
 	if f.waited {
 		w.wgmmaDefined(f, &t.bad, per)
 		return
@@ -547,44 +554,6 @@ func (w *warp) chunkUndefined(f *wgmmaFlight, t *wideTiles, addr uint64, index, 
 	for i := range n {
 		if u.bits(off+uint64(i*size), size) != 0 {
 			out[index+i] = from
-		}
-	}
-}
-
-// wgmmaDefined says which accumulators are defined after an instruction.
-func (w *warp) wgmmaDefined(f *wgmmaFlight, bad *undefinedProduct, per int) {
-	if w.u == nil {
-		return
-	}
-	op := f.in.wg
-	p := w.fr.prog
-	x := w.fragmentsOf(f.fr)
-	for i, s := range op.d {
-		if x != nil && x.sums[op.sums[i]] != nil && x.sums[op.sums[i]] != f {
-			continue // another that adds to it is in flight
-		}
-		u := p.unified(class32, s)
-		w.define(u, allLanes)
-		if !bad.any {
-			continue
-		}
-		for lane := range warpSize {
-			panel, e := i/per, i%per
-			row := lane>>2 + 8*(e>>1)
-			col := panel*tileN + 2*(lane&3) + e&1
-			if per == 2 {
-				row, col = lane>>2+8*e, panel*tileN+2*(lane&3)
-			}
-			from := bad.rows[row]
-			if from == 0 {
-				from = bad.cols[col]
-			}
-			if from == 0 && per == 2 {
-				from = bad.cols[col+1]
-			}
-			if from != 0 {
-				w.undefine(u, lane, ^uint64(0), from)
-			}
 		}
 	}
 }

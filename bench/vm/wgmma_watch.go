@@ -1,9 +1,6 @@
 package vm
 
-import (
-	"github.com/kgen-dev/kgen/bench"
-	"github.com/kgen-dev/kgen/codegen/ptx"
-)
+import "github.com/kgen-dev/kgen/codegen/ptx"
 
 // footprintKey is what a footprint depends on: the rows of A are a warp's own.
 type footprintKey struct {
@@ -64,10 +61,7 @@ func (w *warp) watchWgmma(f *wgmmaFlight) {
 	if w.u == nil {
 		return
 	}
-	from := w.b.addOrigin(origin{class: bench.AsyncCopyRace, src: w.source(f.in), space: ptx.SpaceReg, name: "an accumulator of wgmma that was not waited for"})
-	for _, s := range op.d {
-		w.undefineWhole(w.fr.prog.unified(class32, s), from)
-	}
+	w.flyAccumulators(f)
 }
 
 // wgmmaDone ends an instruction's reads: they are now the warp's own.

@@ -101,7 +101,7 @@ func (c *checker) wrongFunction(f *Function) string {
 	if _, ok := f.Directive("maxnctapersm"); ok && !c.m.Version.Less(Version{2, 1}) {
 		return ".maxnctapersm: want .minnctapersm since PTX 2.1"
 	}
-	for _, name := range []string{"maxntid", "reqntid", "reqnctapercluster"} {
+	for _, name := range []string{"maxntid", "reqntid", "reqnctapercluster", "maxnreg", "minnctapersm"} {
 		d, _ := f.Directive(name)
 		for _, v := range d.Values {
 			if v == 0 {

@@ -15,7 +15,7 @@ import (
 // declarationSample is a line of testdata/declarations.txt: a module without
 // its head, after + where Load takes it or - where it does not, and ~ where
 // ptxas -c is of another mind: with several results a function has no ABI, which
-// it wants there alone.
+// it wants there alone, and sizes overflow there.
 type declarationSample struct {
 	text          string
 	taken, agreed bool

@@ -173,9 +173,10 @@ func (p *parser) declarator(v *Variable) {
 		pos := p.pos
 		n := p.integer("extent", 0, maxExtent)
 		if n > 0 {
-			if total *= n; total > maxExtent {
+			if total > maxExtent/n {
 				p.fail(pos, "variable %s has more than 2^40 bytes", clip(v.Name))
 			}
+			total *= n
 		}
 		v.Dims = append(v.Dims, n)
 		if len(v.Dims) > MaxNest {
