@@ -151,6 +151,21 @@ tcgen05.fence::after_thread_sync;`
 		}, bench.BadDescriptor, "bits 46 to 48"},
 		{"no such N", func(p *tensorProgram) { p.issue = replace(p.issue, product, "xor.b32 %id, %id, 524288;\n"+product) }, bench.BadDescriptor, "N of 0"},
 		{"no such M", func(p *tensorProgram) { p.issue = replace(p.issue, product, "xor.b32 %id, %id, 16777216;\n"+product) }, bench.BadDescriptor, "M of 144"},
+		{"negated integers", func(p *tensorProgram) {
+			p.issue = replace(p.issue, product, "xor.b32 %id, %id, 8240;\n"+replace(product, "f16", "i8")) // bits 4, 5 and 13
+		}, bench.BadDescriptor, "negated integers"},
+		{"columns of bytes that don't fill 16", func(p *tensorProgram) {
+			p.issue = replace(p.issue, product, "xor.b32 %id, %id, 983040;\n"+replace(product, "f16", "f8f6f4")) // bit 16, N of 24
+		}, bench.BadDescriptor, "N of 24, want a multiple of 16"},
+		{"shifted rows of half the lanes", func(p *tensorProgram) {
+			p.issue = replace(p.issue, product, "xor.b32 %id, %id, 201326592;\n@%p0 tcgen05.mma.cta_group::1.kind::f16.ashift [%tm], [%xa], %db, %id, %pk;") // M of 64
+		}, bench.BadDescriptor, "M of 64, want 128 or 256 of shifted rows"},
+		{"A in other lanes than the sums", func(p *tensorProgram) {
+			p.issue = replace(p.issue, product, "xor.b32 %id, %id, 201326592; add.u32 %xa, %xa, 1048576;\n"+replace(product, "%da", "[%xa]"))
+		}, bench.BadDescriptor, "want the lane of the sums, 0"},
+		{"A in the lanes of the sums", func(p *tensorProgram) {
+			p.issue = replace(p.issue, product, "xor.b32 %id, %id, 201326592; add.u32 %xa, %tm, 1048608; add.u32 %x, %tm, 1048576;\n"+replace(replace(product, "%da", "[%xa]"), "[%tm]", "[%x]"))
+		}, "", ""},
 		{"a matrix outside", func(p *tensorProgram) { p.issue = replace(p.issue, product, "add.u64 %db, %db, 256;\n"+product) }, bench.BadDescriptor, "reaches shared address"},
 		{"an mbarrier that is none", swap("@%pi mbarrier.init.shared.b64 [%sm+8200], 1;", "@%pi mbarrier.init.shared.b64 [%sm+8216], 1;"), bench.MbarrierMisuse, ""},
 		{"a pair of one", func(p *tensorProgram) {

@@ -70,6 +70,10 @@ func TestTensorScaledFlights(t *testing.T) {
 	for _, c := range []tensorDeed{
 		{"right", func(*tensorProgram) {}, "", ""},
 		{"no wait", edit(tensorHeard, ""), bench.AsyncCopyRace, ""},
+		{"factors of ue4m3 for every 32", edit("mov.pred %pk, 1;", "mov.pred %pk, 1; xor.b32 %id, %id, 8388608;"), bench.BadDescriptor, "scale factors of .ue4m3"},
+		{"two factors from an odd byte on", func(p *tensorProgram) {
+			p.issue = replace(replace(p.issue, "mxf8f6f4", "mxf4"), "mov.pred %pk, 1;", "mov.pred %pk, 1; or.b32 %id, %id, 1168;") // types, and bit 4
+		}, bench.BadDescriptor, "scale factors of B from byte 1 on, want a multiple of 2"},
 		{"copies by another thread", before(other), bench.AsyncCopyRace, "tcgen05.cp"},
 		{"copies by another thread that commits them", before("@%pi mbarrier.init.shared.b64 [%sm+8216], 1; bar.sync 0; add.u32 %x, %sm, 8216;\n" + other +
 			replace(heardOther, "@%p0", "@%pz")), "", ""},

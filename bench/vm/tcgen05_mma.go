@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -223,8 +224,31 @@ func (p *product) describe(v uint32) error {
 		return fmt.Errorf("instruction descriptor %#x: want f32 sums of bf16", v)
 	case v>>2&1 != 0 != op.sparse:
 		return fmt.Errorf("instruction descriptor %#x: its bit 2 and the instruction say different things about sparsity", v)
+	case v>>13&3 != 0 && p.dt == ptx.S32:
+		return fmt.Errorf("instruction descriptor %#x: negated integers, want bits 13 and 14 0", v)
+	case op.shift && p.m < 128:
+		return fmt.Errorf("instruction descriptor %#x: M of %d, want 128 or 256 of shifted rows", v, p.m)
+	}
+	if err := p.scaleIDs(); err != nil {
+		return fmt.Errorf("instruction descriptor %#x: %w", v, err)
 	}
 	return p.shape(v, pair)
+}
+
+// scaleIDs checks which bytes of a word are scale factors, and their type: PTX ISA
+// 9.7.16.10.7.
+func (p *product) scaleIDs() error {
+	n := p.op.parts
+	switch {
+	case n == 0:
+	case p.ue4m3 && n != 4:
+		return errors.New("scale factors of .ue4m3 for every 32 elements, want .ue8m0, bit 23 set")
+	case p.idA%n != 0:
+		return fmt.Errorf("scale factors of A from byte %d on, want a multiple of %d", p.idA, n)
+	case p.idB%n != 0:
+		return fmt.Errorf("scale factors of B from byte %d on, want a multiple of %d", p.idB, n)
+	}
+	return nil
 }
 
 // shape checks M and N and finds where the sums lie.
@@ -244,9 +268,9 @@ func (p *product) shape(v uint32, pair bool) error {
 	case !op.ws && !pair && p.m == 128:
 	case pair && p.m == 256:
 		l.rows = 128
-	case pair && p.m == 128 && op.sparse:
+	case pair && p.m == 128 && op.sparse && !op.kind.scaled:
 		l.rows, l.half = 64, true
-	case pair && p.m == 128:
+	case pair && p.m == 128 && !op.sparse:
 		l.rows, l.parts = 64, 2
 	default:
 		return fmt.Errorf("instruction descriptor %#x: M of %d, want %s", v, p.m, p.wantM(pair))
@@ -263,7 +287,11 @@ func (p *product) shape(v uint32, pair bool) error {
 	if p.dt == ptx.S32 && p.n > 32 {
 		step = 16
 	}
-	if p.dt == ptx.S32 && pair {
+	bytesAcross := p.transB && heldBits(p.bt) == 8
+	if bytesAcross {
+		least, step = 16, 16
+	}
+	if pair && (p.dt == ptx.S32 || bytesAcross) {
 		least, step = 32, 32
 	}
 	if p.n < least || p.n > 256 || p.n%step != 0 {
@@ -276,6 +304,8 @@ func (p *product) wantM(pair bool) string {
 	switch {
 	case p.op.ws:
 		return "32, 64 or 128"
+	case pair && p.op.kind.scaled && p.op.sparse:
+		return "256"
 	case pair:
 		return "128 or 256"
 	case p.op.kind.scaled:
@@ -337,8 +367,8 @@ func (p *product) matrices(w *warp, lane int) error {
 			return err
 		}
 		bits := heldBits(t)
-		if desc.atoms32 != (transposed && bits == 32) || transposed && (bits < 8 || narrowBits(t) < 8) {
-			return fmt.Errorf("matrix descriptor %#x: want a swizzle of 128 bytes by 32 for matrices of 32-bit elements along M or N, and for no other; elements of less than 8 bits along K", v)
+		if desc.atoms32 != (transposed && bits == 32) || transposed && bits < 8 {
+			return fmt.Errorf("matrix descriptor %#x: want a swizzle of 128 bytes by 32 for matrices of 32-bit elements along M or N, and for no other; two elements to a byte along K", v)
 		}
 		p.shared = append(p.shared, &matrix{desc: desc, c: c, first: first, n: n, k: k, bits: bits, transposed: transposed})
 		return nil
@@ -404,6 +434,9 @@ func (p *product) uses(w *warp, in *inst, lane int) (list []tensorUse, ok bool) 
 		ok = false
 	}
 	p.checkLane(w, in, lane, "the sums", p.d, &ok)
+	if op.sparse {
+		p.checkBeside(w, in, lane, "the metadata", p.meta, &ok)
+	}
 	for _, c := range p.ctas {
 		if !ok {
 			break
@@ -411,6 +444,7 @@ func (p *product) uses(w *warp, in *inst, lane int) (list []tensorUse, ok bool) 
 		add("the sums", c, half(p.d), p.d.column(), p.n/l.parts, true)
 		if op.aInTensor {
 			p.checkLane(w, in, lane, "A", p.a, &ok)
+			p.checkBeside(w, in, lane, "A", p.a, &ok)
 			add("A", c, half(p.a), p.a.column(), p.columnsOfA(), false)
 		}
 		if op.sparse {
@@ -435,6 +469,17 @@ func (p *product) checkLane(w *warp, in *inst, lane int, what string, a tensorAd
 		want = "0 or 16"
 	}
 	w.badTensor(in, lane, uint64(a), "%s at %v in tensor memory: want lane %s", what, a, want)
+}
+
+// checkBeside reports an operand of half the lanes that is in others than the sums:
+// PTX ISA 9.7.16.10.5.
+func (p *product) checkBeside(w *warp, in *inst, lane int, what string, a tensorAddress, ok *bool) {
+	if !*ok || !p.layout.half || a.lane() == p.d.lane() {
+		return
+	}
+	*ok = false
+	at := uint64(a)
+	w.faultAt(bench.BadDescriptor, in, lane, &at, "tensor", "%s at %v in tensor memory: want the lane of the sums, %d", what, a, p.d.lane())
 }
 
 // columnsOfA is what A takes in tensor memory.

@@ -174,7 +174,12 @@ func TestTensorScales(tb *testing.T) {
 		case "kind::mxf4":
 			parts = 2
 		case "kind::mxf4nvf4":
-			parts, size, ue4m3 = 4, "block16", rapid.Bool().Draw(t, "ue4m3")
+			if parts = 2; rapid.Bool().Draw(t, "by 16") {
+				parts, size, ue4m3 = 4, "block16", rapid.Bool().Draw(t, "ue4m3")
+			}
+		}
+		if rapid.Bool().Draw(t, "by number") {
+			size = fmt.Sprintf("scale_vec::%dX", parts)
 		}
 		pair := rapid.Bool().Draw(t, "pair")
 		blocks := 1 + truthOf(pair)
