@@ -1,7 +1,6 @@
 package vm_test
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -198,22 +197,8 @@ func TestIm2colStores(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawPixels(t, "im2col_no_offs")
 		m.at[0] = max(m.at[0], 0)
-		size := m.Type.Size()
-		box := make([]byte, m.each(func(int, int64) {}))
-		for i := range box {
-			box[i] = byte(i*13 + i>>7 + 1)
-		}
-		want := bytes.Clone(m.tensor)
-		m.each(func(i int, offset int64) {
-			for k := range size {
-				if offset >= 0 {
-					want[offset+int64(k)] = box[m.place(i*size+k)]
-				}
-			}
-		})
 		m.edit = m.copied
-		got, _ := m.run(t, "cp", box, timings[rapid.IntRange(0, len(timings)-1).Draw(t, "timing")])
-		require.Equal(t, want, got)
+		m.checkStore(t, m.each)
 	})
 }
 

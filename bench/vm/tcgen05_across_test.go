@@ -74,3 +74,56 @@ func TestTensorAcross(t *testing.T) {
 		})
 	}
 }
+
+// TestTensorUnpackedA compares products of an A that a copy unpacked into tensor
+// memory with plain sums, also of the rows below A's.
+func TestTensorUnpackedA(t *testing.T) {
+	const m, n, columns, at = 128, 32, 64, 32
+	for _, c := range []struct {
+		kind   narrowKind
+		format string
+		shift  string
+	}{{e2m1, ".b8x16.b4x16_p64", ""}, {e2m3, ".b8x16.b6x16_p32", ".collector::a::fill"}, {e3m2, ".b8x16.b6x16_p32", ".ashift"}, {e4m3, "", ".ashift.collector::a::lastuse"}} {
+		kind := c.kind
+		kind.name = strings.Replace(kind.name, "mx", "", 1)
+		t.Run(fmt.Sprintf("%d bits%s%s", kind.bits, c.format, c.shift), func(t *testing.T) {
+			pick := func(operand, row, k int) int { return (operand*7 + row*3 + k*13 + row*k) % len(kind.codes) }
+			rows := func(operand, count int) [][]byte {
+				all := make([][]byte, count)
+				for r := range all {
+					which := make([]int, kind.k)
+					for k := range which {
+						which[k] = pick(operand, r, k)
+					}
+					all[r] = kind.row(which)
+				}
+				return all
+			}
+			image := make([]byte, 16<<10)
+			da, end := plainMatrix(image, 0, rows(0, m))
+			db, _ := plainMatrix(image, end, rows(1, n))
+			for _, opt := range timings {
+				p := tensorProgram{
+					image: image, columns: columns, initial: make([]uint32, m*columns), opt: opt, regs: ".reg .b32 %id, %xa; .reg .b64 %da, %db; .reg .pred %pk;",
+					issue: fmt.Sprintf("mov.b64 %%da, %d; mov.b64 %%db, %d; mov.b32 %%id, %d; mov.pred %%pk, 0; add.u32 %%xa, %%tm, %d;\n@%%p0 tcgen05.cp.cta_group::1.128x256b%s [%%xa], %%da;\n@%%p0 tcgen05.mma.cta_group::1.%s [%%tm], [%%xa], %%db, %%id, %%pk;",
+						int64(da), int64(db), kind.types|1<<4|n>>3<<17|m>>4<<24, at, c.format, kind.name+c.shift),
+				}
+				got, faults := p.run(t)
+				require.Empty(t, faults)
+				for row := range m {
+					from := row
+					if strings.HasPrefix(c.shift, ".ashift") {
+						from = min(row+1, m-1)
+					}
+					for col := range n {
+						want := 0.0
+						for k := range kind.k {
+							want += kind.values[pick(0, from, k)] * kind.values[pick(1, col, k)]
+						}
+						sameSum(t, want, got[row*columns+col], row, col)
+					}
+				}
+			}
+		})
+	}
+}

@@ -247,6 +247,25 @@ func (m *drawnMap) checkLoad(t *rapid.T, each func(f func(n int, offset int64)) 
 	require.Equal(t, want, got)
 }
 
+// checkStore compares what a store leaves of the tensor with what it is to write.
+func (m *drawnMap) checkStore(t *rapid.T, each func(f func(n int, offset int64)) int) {
+	size := m.Type.Size()
+	box := make([]byte, each(func(int, int64) {}))
+	for i := range box {
+		box[i] = byte(i*13 + i>>7 + 1)
+	}
+	want := bytes.Clone(m.tensor)
+	each(func(i int, offset int64) {
+		for k := range size {
+			if offset >= 0 {
+				want[offset+int64(k)] = box[m.place(i*size+k)]
+			}
+		}
+	})
+	got, _ := m.run(t, "cp", box, timings[rapid.IntRange(0, len(timings)-1).Draw(t, "timing")])
+	require.Equal(t, want, got)
+}
+
 // nanBytes is what an element outside reads as: all ones but the sign.
 func nanBytes(t ptx.Type) []byte {
 	switch t {
