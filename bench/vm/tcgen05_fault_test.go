@@ -95,6 +95,12 @@ V: mbarrier.try_wait.parity.relaxed.cta.shared.b64 %p, [%sm+8216], 0; @!%p bra V
 tcgen05.fence::after_thread_sync;`
 		}, "", ""},
 		{"no wait", swap(wait, ""), bench.AsyncCopyRace, ""},
+		{"no commit", swap("@%p0 tcgen05.commit", "@%p0 add.u32 %x, %x, 0; // tcgen05.commit"), bench.Deadlock, "mbarrier"},
+		{"a commit of another thread's products", swap("@%p0 tcgen05.commit", "setp.eq.u32 %pz, %t, 33; @%pz tcgen05.commit"), bench.AsyncCopyRace, ""},
+		{"a commit before the products", func(p *tensorProgram) {
+			p.issue = replace(p.issue, product, "")
+			p.edit = func(text string) string { return replace(text, wait, product+"\n"+wait) }
+		}, bench.AsyncCopyRace, ""},
 		{"a wait for the phase before", swap(wait, "W: mbarrier.try_wait.parity.shared.b64 %p, [%sm+8200], 1; @!%p bra W;"), bench.AsyncCopyRace, ""},
 		{"operands overwritten", swap(wait, "@%pi st.shared.u32 [%sm+64], %t;\n"+wait), bench.AsyncCopyRace, ""},
 		{"no fence before the product", swap("fence.proxy.async;", ""), bench.MissingProxyFence, ""},
