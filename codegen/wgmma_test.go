@@ -57,6 +57,7 @@ var warpgroupSamples = []struct {
 	{"flashattn", map[string]string{"batch": "2", "heads": "4", "kv-heads": "2", "seq": "150", "seq-kv": "200", "head-dim": "64", "causal": "true", "dtype": "e4m3"}, []string{"BM=128", "BN=64", "warps=8", "stages=2"}},
 	{"flashattn", map[string]string{"batch": "1", "heads": "2", "kv-heads": "1", "seq": "129", "seq-kv": "300", "head-dim": "128", "causal": "true", "dtype": "e4m3", "out": "f16"}, []string{"BM=128", "BN=128", "warps=8", "stages=2", "overlap=2"}},
 	{"flashattn", map[string]string{"batch": "1", "heads": "1", "kv-heads": "1", "seq": "70", "seq-kv": "333", "head-dim": "256", "causal": "false", "dtype": "e5m2"}, []string{"BM=64", "BN=64", "warps=4", "stages=3", "overlap=1"}},
+	{"flashattn", map[string]string{"batch": "2", "heads": "2", "kv-heads": "1", "seq": "140", "seq-kv": "150", "head-dim": "64", "causal": "true"}, []string{"BM=64", "BN=64", "warps=4", "stages=2", "order=2"}},
 	{"gemm", map[string]string{"m": "130", "n": "132", "k": "100", "dtype": "bf16"}, []string{"BM=128", "BN=64", "BK=32", "warps=8", "stages=3"}},
 	{"gemm", map[string]string{"m": "130", "n": "136", "k": "208", "dtype": "e4m3", "layout": "nt"}, []string{"BM=64", "BN=64", "BK=64", "warps=4", "stages=2", "copy=1"}},
 	{"gemm", map[string]string{"m": "72", "n": "184", "k": "264", "dtype": "f16", "layout": "tt"}, []string{"BM=64", "BN=176", "BK=64", "warps=4", "stages=1", "copy=1"}},

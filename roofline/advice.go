@@ -10,6 +10,7 @@ const (
 	fewWarps     = 0.25 // of an SM's most
 	muchOfTime   = 0.3  // of the time or of the binding floor: worth a change
 	fewIdle      = 0.1  // of the SMs without a block: worth no change
+	nearlyBinds  = 0.8  // of the binding floor: it would bind before long
 )
 
 // advise returns the one thing that helps most, by the counters; the rules come
@@ -88,9 +89,11 @@ func adviseSpills(j *Judged) string {
 	return fmt.Sprintf("%.3g MB pass through local memory: fewer registers a thread, so that nothing spills", j.Kernel.Seen.Spilled/1e6)
 }
 
+// adviseTraffic: memory binds, or would soon, and moves more than it must. Bytes that pass
+// while another unit works longer cost nothing.
 func adviseTraffic(j *Judged) string {
 	t := j.Kernel.Traffic()
-	if t == nil || t.Ratio < manyTimes || j.share(HBM) < muchOfTime && j.Binding.Unit != HBM {
+	if t == nil || t.Ratio < manyTimes || j.share(HBM) < nearlyBinds*j.share(j.Binding.Unit) {
 		return ""
 	}
 	return fmt.Sprintf("%.1f times the least bytes pass to memory: larger tiles, or an order of blocks that reuses the L2", t.Ratio)

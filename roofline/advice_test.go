@@ -29,3 +29,31 @@ func TestAdviceOnIdleSMs(t *testing.T) {
 		require.Contains(t, advice(blocks), "waits: ", "%g blocks", blocks)
 	}
 }
+
+// TestAdviceOnTraffic: more bytes than needed matter where memory binds or nearly does, and
+// not under a unit that works much longer.
+func TestAdviceOnTraffic(t *testing.T) {
+	g, err := target.Lookup("h100")
+	require.NoError(t, err)
+	roofs := roofline.DeviceRoofs(g)
+	advice := func(share float64) string {
+		const us = 500.0
+		bytes := share * us * g.HBM().Value * 1e3
+		peak, ok := g.Peak(target.BF16)
+		require.True(t, ok)
+		k := &roofline.Kernel{
+			Name: "k", TimeUS: 1000, From: bench.Predicted, Least: roofline.Formula(bytes / 4),
+			Work: roofline.Work{HBMBytes: roofline.Counted(bytes), Operations: []roofline.Operations{{Math: target.BF16, Count: roofline.Formula(us * peak.TFLOPS * 1e6)}}},
+		}
+		j, err := k.Judge(roofs)
+		require.NoError(t, err)
+		return j.Advice
+	}
+	for share, traffic := range map[float64]bool{0.3: false, 0.7: false, 0.9: true, 1.5: true} {
+		if traffic {
+			require.Contains(t, advice(share), "4.0 times the least bytes", share)
+		} else {
+			require.Contains(t, advice(share), "waits: ", share)
+		}
+	}
+}

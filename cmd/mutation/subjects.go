@@ -28,8 +28,9 @@ type own struct {
 }
 
 // ours are problems in which every way of lowering has its part: pipelines of
-// cp.async, tensor maps and wgmma in roles and in clusters, reductions within a warp
-// and between warps, workspace that a second launch adds up.
+// cp.async, tensor maps and wgmma in roles and in clusters, a role that transposes,
+// threads that copy for warpgroups and warpgroups that take turns, reductions within a
+// warp and between warps, workspace that a second launch adds up.
 var ours = []own{
 	{"gemm", "a100", "m=72 n=56 k=152 dtype=f16 bias=true", "BM=32 BN=32 BK=32 warps=4 stages=3"},
 	{"gemm", "a100", "m=40 n=72 k=128 dtype=f32 layout=nt", "BM=32 BN=32 BK=16 warps=4 stages=2 split=2"},
@@ -40,6 +41,9 @@ var ours = []own{
 	{"gemm", "h100", "m=200 n=72 k=128 dtype=bf16 bias=true", "BM=192 BN=64 BK=64 warps=12 stages=2 group=1 cluster=1"},
 	{"flashattn", "a100", "batch=1 heads=2 kv-heads=1 seq=90 seq-kv=130 head-dim=32", "BM=64 BN=32 warps=4 stages=2"},
 	{"flashattn", "h100", "batch=1 heads=1 kv-heads=1 seq=128 seq-kv=192 head-dim=64", "BM=64 BN=64 warps=4 stages=2"},
+	{"flashattn", "h100", "batch=1 heads=1 kv-heads=1 seq=100 seq-kv=150 head-dim=64 dtype=e4m3", "BM=64 BN=64 warps=4 stages=2 overlap=1"},
+	{"flashattn", "h100", "batch=1 heads=1 kv-heads=1 seq=70 seq-kv=150 head-dim=64 causal=false", "BM=64 BN=64 warps=4 stages=2 overlap=0 copy=1"},
+	{"flashattn", "h100", "batch=1 heads=1 kv-heads=1 seq=128 seq-kv=200 head-dim=64", "BM=128 BN=64 warps=8 stages=2 overlap=2"},
 	{"layernorm", "a100", "rows=5 cols=700 dropout=0.1", "BM=1 BN=1024 warps=4 passes=1"},
 	{"layernorm", "h100", "rows=3 cols=900 dtype=f32", "BM=1 BN=512 warps=2 passes=2"},
 	{"layernorm", "h100", "rows=2 cols=4100 dtype=f16", "BM=1 BN=1024 warps=2 passes=2 keep=3 cluster=2"},

@@ -13,7 +13,7 @@ type Counts struct {
 	Stores  int64 // bytes written to global memory
 	Sectors int64 // 32-byte sectors of global memory touched
 	Bars    int64 // barriers waited at, by warps
-	Fills   int64 // of buffers, by copies of tensor maps
+	Fills   int64 // of buffers: by copies of tensor maps, and by each warp whose threads copy
 	// Unknown counts decisions that no launch value determines: a guard that
 	// differs between lanes is taken to hold, a branch takes both sides, a loop
 	// runs Env.Rounds times.
@@ -99,6 +99,8 @@ func (c *Counts) instr(in *Instr) {
 		c.Loads += in.Imm
 		c.Sectors += in.Imm / 32
 		c.Waves += in.Imm / 128
+	case OpMbarCopied:
+		c.Fills++
 	case OpTensorStore:
 		c.Stores += in.Imm
 		c.Sectors += in.Imm / 32

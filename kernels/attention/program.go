@@ -2,6 +2,7 @@ package attention
 
 import (
 	"math"
+	"slices"
 
 	"github.com/kgen-dev/kgen/ir"
 	"github.com/kgen-dev/kgen/kernels/family"
@@ -70,17 +71,16 @@ func (f *forward) view(name string, e ir.Elem, seq, heads string, dim int) *ir.V
 // last rows start first.
 func (f *forward) tile() {
 	count := ir.Sym("Sq").CeilDiv(ir.Lit(int64(f.BM)))
-	rowAxis := 0
-	if f.order == rowByRow {
-		f.rows = f.Over("m", count)
+	axes := []func(){
+		func() { f.batch = f.Over("b", ir.Sym("B")) },
+		func() { f.head = f.Over("h", ir.Sym("H")) },
 	}
-	f.batch = f.Over("b", ir.Sym("B"))
-	f.head = f.Over("h", ir.Sym("H"))
-	if f.order == headByHead {
-		f.rows, rowAxis = f.Over("m", count), 2
+	at := rowAxis[f.order]
+	for _, axis := range slices.Insert(axes, at, func() { f.rows = f.Over("m", count) }) {
+		axis()
 	}
 	if f.p.Causal {
-		f.SetOrder(ir.Order{Reversed: []int{rowAxis}})
+		f.SetOrder(ir.Order{Reversed: []int{at}})
 	}
 }
 

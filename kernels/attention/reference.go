@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/kgen-dev/kgen/ir"
 	"github.com/kgen-dev/kgen/kernels/family"
@@ -195,11 +196,8 @@ func (p *Problem) Parts(c space.Config, r *rand.Rand, n int) ([]family.Part, err
 	for _, at := range family.Points(r, n, p.Batch, p.Heads, family.CeilDiv(p.Seq, cfg.BM)) {
 		b, h, m := at[0], at[1], at[2]
 		lo, hi := m*cfg.BM, min(p.Seq, (m+1)*cfg.BM)
-		if cfg.order == rowByRow {
-			at = []int{m, b, h}
-		}
 		parts = append(parts, family.Part{
-			Tiles: [][][]int{{at}},
+			Tiles: [][][]int{{slices.Insert([]int{b, h}, rowAxis[cfg.order], m)}},
 			Regions: []family.Region{
 				{Out: "o", Lo: []int{b, lo, h, 0}, Hi: []int{b + 1, hi, h + 1, p.HeadDimV}},
 				{Out: "lse", Lo: []int{b, h, lo}, Hi: []int{b + 1, h + 1, hi}},

@@ -25,7 +25,7 @@ func (p *Problem) space() *space.Space {
 			{Name: "BN", Values: []int{16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192}, Also: []int{224, 256}, Doc: "keys of a step"},
 			{Name: "warps", Values: []int{4, 8}, Also: []int{1, 2}, Doc: "warps of a block"},
 			{Name: "stages", Values: []int{1, 2, 3, 4}, Doc: "steps of keys and values in flight"},
-			{Name: "order", Values: []int{headByHead, rowByRow}, Doc: "which tiles start first: 0 all of a head, then the next; 1 the longest rows of every head"},
+			{Name: "order", Values: []int{headByHead, rowByRow, sequenceBySequence}, Doc: "which tiles start first: 0 all of a head, then the next; 1 the longest rows of every head; 2 those of a sequence's heads, then the next sequence"},
 			{Name: "portable", Values: []int{0, 1}, Doc: "1: without tensor maps, and the instructions that only the GPU's own architecture has"},
 			{Name: "overlap", Values: []int{0, 1, 2}, Doc: "1: the scores of the next step are multiplied under the softmax of this one; 2: and two warpgroups take turns at it"},
 			{Name: "copy", Values: []int{0}, Also: []int{1}, Doc: "1: threads copy for warpgroups (cp.async), as they do where strides allow no tensor maps"},
@@ -38,7 +38,7 @@ func (p *Problem) space() *space.Space {
 			{Name: "oversize", Expr: "(BM < 2*Sq || BM <= 64) && (BN < 2*Sk || BN <= 32)", Doc: "no tile twice the problem"},
 			{Name: "depth", Expr: "stages <= max(2, ceildiv(Sk, BN))", Doc: "no more stages than steps"},
 			{Name: "pipeline", Expr: "sm >= 80 || stages <= 2", Doc: "before 8.0 a stage is prefetched through registers"},
-			{Name: "raster", Expr: "order == 0 || causal == 1", Doc: "without a mask all rows are as long"},
+			{Name: "raster", Expr: "order == 0 || causal == 1 && (order == 1 || B > 1)", Doc: "without a mask all rows are as long, and one sequence has no next"},
 			{Name: "portable", Expr: "portable == 0 || sm == 90 || sm > 90 && elem == 2", Doc: "portable only where there is another way"},
 			{Name: "wide", Expr: "BN <= 128 || sm == 90 && portable == 0 || BM*(DV + BN) <= 160*32*warps", Doc: "more than 128 keys where warpgroups multiply, or registers are left"},
 			{Name: "overlap", Expr: "overlap == 0 || sm == 90 && portable == 0 && stages >= 2 && BM == 16*warps", Doc: "products overlap where warpgroups multiply and others copy"},
@@ -54,7 +54,12 @@ func (p *Problem) space() *space.Space {
 const (
 	headByHead = iota
 	rowByRow
+	sequenceBySequence // the L2 holds the keys and values of more heads at a time
 )
+
+// rowAxis is which axis of the tile space the rows are, by order: the others are the
+// sequences and the heads.
+var rowAxis = [...]int{headByHead: 2, rowByRow: 0, sequenceBySequence: 1}
 
 // Space returns the configurations to search.
 func (p *Problem) Space(gpu *target.GPU) (*space.Bound, error) {

@@ -7,7 +7,7 @@ type amounts struct {
 	issue, fma, alu, mufu float64 // warp instructions
 	wavefronts            float64
 	bars                  float64 // waited at, by warps
-	fills                 float64 // of buffers, by tensor maps
+	fills                 float64 // of buffers, by tensor maps or by each warp that copies
 	loads                 float64 // bytes
 	mma                   [simt.NumMmas]float64
 	wgmma                 [simt.NumWgmmas]float64 // pieces

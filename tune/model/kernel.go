@@ -38,22 +38,34 @@ func prepare(k *simt.Kernel) *kernel {
 	})
 	if p.roles = copies && warpgroups; p.roles {
 		p.ring = ringOf(k)
+		const copying = 4 // warps, the last, which copy or help with that
+		p.first.main, p.first.copying = k.Threads/warpSize-copying, p.ring.warps
 		p.first.find(k.Body)
 	}
 	return p
 }
 
-// ring is the buffers that a role's copies by tensor maps go round.
+// ring is the buffers that a role's copies go round.
 type ring struct {
 	groups int // of copies that are waited for together, in a round
 	depth  int // buffers of each; 0: there is none
+	warps  int // that copy; 0: tensor maps do
 }
 
-// ringOf finds the ring by its mbarriers: each group of buffers that tensor maps fill has one
-// with one arrival.
+// fills is how often a buffer is counted as filled in a round.
+func (r ring) fills() float64 { return float64(r.groups * max(r.warps, 1)) }
+
+// ringOf finds the ring by its mbarriers: each group of buffers has one, at which one thread
+// arrives for tensor maps, or each thread of the warps that copy.
 func ringOf(k *simt.Kernel) ring {
 	full, once := 0, 0 // mbarriers, and those of what is copied outside of loops
 	var r ring
+	byThreads := false
+	simt.Walk(k.Body, func(in *simt.Instr) { byThreads = byThreads || in.Op == simt.OpMbarCopied })
+	says := simt.OpMbarExpect
+	if byThreads {
+		says = simt.OpMbarCopied
+	}
 	var walk func(b *simt.Block, inLoop bool)
 	walk = func(b *simt.Block, inLoop bool) {
 		if b == nil {
@@ -61,11 +73,14 @@ func ringOf(k *simt.Kernel) ring {
 		}
 		for _, in := range b.Instrs {
 			switch {
-			case in.Op == simt.OpMbarInit && in.Imm == 1:
+			case in.Op == simt.OpMbarInit && byThreads && in.Imm%warpSize == 0:
 				full++
-			case in.Op == simt.OpMbarExpect && inLoop:
+				r.warps = int(in.Imm) / warpSize
+			case in.Op == simt.OpMbarInit && !byThreads && in.Imm == 1:
+				full++
+			case in.Op == says && inLoop:
 				r.groups++
-			case in.Op == simt.OpMbarExpect:
+			case in.Op == says:
 				once++
 			}
 			walk(in.Body, inLoop || in.Op == simt.OpFor)
@@ -98,10 +113,13 @@ func takesTurns(body *simt.Block) bool {
 	return slices.ContainsFunc(body.Instrs, func(in *simt.Instr) bool { return in.Op == simt.OpBarArrive })
 }
 
-// first is the bytes that tensor maps copy before the first product: what a block copies
+// first is the bytes that are copied before the first product: what a block copies
 // before any loop, for itself, and the first group of buffers of the loop that goes on
 // copying, which others copy too.
-type first struct{ own, group int }
+type first struct {
+	own, group    int
+	main, copying int // warps that copy before the loop, and in it, where no tensor maps do
+}
 
 // find adds what a block of instructions copies; it tells whether it found the loop.
 func (f *first) find(b *simt.Block) bool {
@@ -112,9 +130,15 @@ func (f *first) find(b *simt.Block) bool {
 		switch {
 		case in.Op == simt.OpMbarExpect:
 			f.own += int(in.Imm)
+		case in.Op == simt.OpCpAsync:
+			f.own += in.CpAsyncBytes() * warpSize * f.main
 		case in.Op == simt.OpFor:
 			if x := expects(in.Body); x != nil {
 				f.group = int(x.Imm)
+				return true
+			}
+			if n, found := f.copied(in.Body); found {
+				f.group = n
 				return true
 			}
 			if f.find(in.Body) { // of a tile
@@ -125,6 +149,30 @@ func (f *first) find(b *simt.Block) bool {
 		}
 	}
 	return false
+}
+
+// copied is how much threads copy in a block, and its branches, before the first group is
+// closed; found tells whether there is one.
+func (f *first) copied(b *simt.Block) (bytes int, found bool) {
+	if b == nil {
+		return 0, false
+	}
+	for _, in := range b.Instrs {
+		switch in.Op {
+		case simt.OpCpAsync:
+			bytes += in.CpAsyncBytes() * warpSize * f.copying
+		case simt.OpMbarCopied:
+			return bytes, true
+		case simt.OpIf:
+			for _, side := range []*simt.Block{in.Body, in.Else} {
+				n, found := f.copied(side)
+				if bytes += n; found {
+					return bytes, true
+				}
+			}
+		}
+	}
+	return bytes, false
 }
 
 // expects is the first instruction of a block, or of its branches, that says how many bytes

@@ -321,18 +321,23 @@ func (l *launch) us(g *target.GPU, cycles float64) float64 {
 
 // refill is how long a block of a class takes if it does nothing but wait for its ring of
 // buffers: each is held for a round, for two where the products of one are under way in
-// the next, and then comes back a memory latency later.
+// the next, and then comes back a memory latency later; where threads copy, after they have
+// asked for all of its bytes, as fast as shared memory takes them.
 func (l *launch) refill(g *target.GPU, c *class, u *unitTimes) float64 {
 	r := l.kernel.ring
 	if r.depth < 1 || !l.kernel.roles {
 		return 0
 	}
-	rounds := c.fills / float64(r.groups)
+	rounds := c.fills / r.fills()
+	away := memoryLatency / g.Clock()
+	if r.warps > 0 {
+		away += float64(l.kernel.first.group) / (g.SharedBandwidth() * 1e3 / float64(g.SMs))
+	}
 	held := 1.0
 	if l.kernel.ahead {
 		held = 2
 	}
-	return (rounds*memoryLatency/g.Clock() + held*slices.Max(u[sharedUnit:])) / float64(r.depth)
+	return (rounds*away + held*slices.Max(u[sharedUnit:])) / float64(r.depth)
 }
 
 // parts splits a time: chain is the blocks' own chains of dependences and even the whole

@@ -129,7 +129,7 @@ func TestLongestFirst(t *testing.T) {
 	def, err := p.Default(gpu)
 	require.NoError(t, err)
 	waves := func(order string) float64 {
-		c, err := b.Space().Override(def, strings.Fields("order="+order))
+		c, err := b.Space().Override(def, []string{"order=" + order})
 		require.NoError(t, err)
 		if order == "1" {
 			compiled, plan := compile(t, p, c, gpu)
@@ -144,6 +144,59 @@ func TestLongestFirst(t *testing.T) {
 		return predict(t, p, c, gpu, nil).Parts()[Waves]
 	}
 	require.Less(t, waves("1"), 0.2*waves("0"))
+	require.Less(t, waves("2"), waves("0")) // only the last sequence's blocks get shorter to the end
+}
+
+// The keys and values of one sequence's heads fit the L2, those of all don't: where the
+// longest rows of a sequence come first the kernel moves as little as FlashAttention-3's,
+// which a profiler counted on H100 (338.7 MB, roofline/ncu/testdata), and takes no longer.
+func TestLongestFirstInTheL2(t *testing.T) {
+	gpu := lookup(t, "h100")
+	p := problem(t, "flashattn", gpu, nil)
+	def, err := p.Default(gpu)
+	require.NoError(t, err)
+	all, sequence := predict(t, p, def.With("order", 1), gpu, nil), predict(t, p, def.With("order", 2), gpu, nil)
+	require.Greater(t, all.Work.HBMBytes.Value, 3*338.7e6)
+	require.InEpsilon(t, 338.7e6, sequence.Work.HBMBytes.Value, 0.15)
+	require.Less(t, sequence.US, all.US)
+}
+
+// Threads that copy have rings as deep as tensor maps have, and wait longer for what they
+// fill them with.
+func TestThreadsCopyNoFaster(t *testing.T) {
+	gpu := lookup(t, "h100")
+	for _, c := range []struct {
+		family   string
+		flags    map[string]string
+		settings []string
+		depth    int
+	}{
+		{"flashattn", nil, nil, 2},
+		{"flashattn", map[string]string{"dtype": "e4m3"}, []string{"BN=64", "stages=3"}, 3},
+		{"gemm", square(4096), []string{"BM=128", "BN=256", "BK=64", "warps=8", "stages=3", "cluster=1", "persistent=0"}, 3},
+	} {
+		p := problem(t, c.family, gpu, c.flags)
+		b, err := p.Space(gpu)
+		require.NoError(t, err)
+		def, err := p.Default(gpu)
+		require.NoError(t, err)
+		def, err = b.Space().Override(def, c.settings)
+		require.NoError(t, err)
+		var us [2]float64
+		var found [2]*kernel
+		for copies := range us {
+			compiled, _ := compile(t, p, def.With("copy", copies), gpu)
+			found[copies] = prepare(compiled.Module.Kernels[0])
+			us[copies] = predict(t, p, def.With("copy", copies), gpu, nil).US
+		}
+		require.Equal(t, c.depth, found[1].ring.depth, c.family)
+		require.Equal(t, found[0].ring.groups, found[1].ring.groups)
+		require.Equal(t, found[0].first.own, found[1].first.own)
+		require.Equal(t, found[0].first.group, found[1].first.group)
+		require.Zero(t, found[0].ring.warps)
+		require.NotZero(t, found[1].ring.warps)
+		require.Greater(t, us[1], us[0], c.family)
+	}
 }
 
 // Blocks that go from tile to tile start once and find the copies of the next tile under
