@@ -6,7 +6,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -558,45 +557,4 @@ func TestAllKernelsWrong(t *testing.T) {
 	b, err := json.Marshal(r)
 	require.NoError(t, err)
 	require.Contains(t, string(b), `"best":[]`)
-}
-
-// failing has programs that cannot be made, for some configurations or all.
-type failing struct {
-	family.Problem
-	all bool
-}
-
-func (f failing) Program(c space.Config) (*ir.Program, error) {
-	if stages, _ := c.Get("stages"); f.all || stages == 2 {
-		return nil, errors.New("no such program")
-	}
-	return f.Problem.Program(c)
-}
-
-func TestFailuresAreCountedAndRecorded(t *testing.T) {
-	o := testOptions(t, t.TempDir())
-	good := o.Problem
-	o.Problem = failing{good, false}
-	r := run(t, o)
-	require.Positive(t, r.Failed)
-	require.Equal(t, map[store.Outcome]int{store.Compile: r.Failed}, r.Failures)
-	require.Len(t, r.Causes, 1)
-	require.Equal(t, r.Failed, r.Causes[0].Count)
-	require.Contains(t, r.Causes[0].Error, "no such program")
-	for _, b := range r.Best {
-		require.True(t, b.Verified)
-	}
-	recorded := 0
-	for _, e := range evaluations(t, o.Store) {
-		if e.Outcome == store.Compile {
-			require.Contains(t, e.Error, "no such program")
-			recorded++
-		}
-	}
-	require.Equal(t, r.Failed, recorded)
-
-	o.Problem = failing{good, true}
-	_, err := Run(context.Background(), o)
-	require.ErrorIs(t, err, ErrNothing)
-	require.ErrorContains(t, err, "no such program")
 }
