@@ -217,7 +217,7 @@ func (w *warp) atomicLane(in *inst, a *atomOp, i int, addr uint64) (changed bool
 		if w.again(bench.MisalignedAddress, in) {
 			return false
 		}
-		w.faultAt(bench.MisalignedAddress, in, i, &addr, space.String(), "%s address %#x: want a multiple of %d", space, addr, size)
+		w.faultAt(bench.MisalignedAddress, in, i, &addr, space.String(), "%s address %#x: want a multiple of %d%s", space, addr, size, w.b.lies(space, addr))
 		return false
 	}
 	var p []byte

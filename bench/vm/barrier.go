@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/kgen-dev/kgen/bench"
@@ -263,10 +264,39 @@ func (b *block) deadlock() {
 			return
 		}
 		if w.mask != 0 {
-			w.fault(bench.Deadlock, &w.code[w.pc], firstLane(w.mask), "the warp polls and nothing changes any more")
+			w.pollsInVain(all)
 			return
 		}
 	}
+}
+
+// pollsInVain reports a warp that polls what nobody changes any more, beside what others
+// wait for.
+func (w *warp) pollsInVain(others []string) {
+	in, lane := &w.code[w.pc], firstLane(w.mask)
+	what := "the warp polls"
+	var at *uint64
+	space := ""
+	if p := w.lastPoll; p != nil && p.mem != nil && w.fr.prog.has(p) {
+		var addr lanes64
+		w.addresses(p.mem, &addr)
+		in, at, space = p, &addr[lane], p.mem.space.String()
+		what += fmt.Sprintf(" %s address %#x%s", space, *at, w.b.lies(p.mem.space, *at))
+	}
+	if len(others) > 0 {
+		what += "; " + strings.Join(others, "; ") + ";"
+	}
+	w.faultAt(bench.Deadlock, in, lane, at, space, "%s and nothing changes any more", what)
+}
+
+// has says whether an instruction is of a program.
+func (p *program) has(in *inst) bool {
+	for i := range p.code {
+		if &p.code[i] == in {
+			return true
+		}
+	}
+	return false
 }
 
 // blamed says whether a fault was reported that may leave threads waiting.

@@ -403,7 +403,7 @@ func (w *warp) plainRows(c *bulkCopy, global uint64) bool {
 		return false
 	}
 	if global%16 != 0 {
-		w.faultAt(bench.MisalignedAddress, c.in, c.lane, &global, "global", "global address %#x: want a multiple of 16", global)
+		w.faultAt(bench.MisalignedAddress, c.in, c.lane, &global, "global", "global address %#x: want a multiple of 16%s", global, w.b.lies(ptx.SpaceGlobal, global))
 		return false
 	}
 	r := rowCopy{n: uint32(c.bytes), size: uint32(c.bytes)}

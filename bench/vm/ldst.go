@@ -129,7 +129,7 @@ func (w *warp) aligned(in *inst, addr *lanes64, size int, space string) uint32 {
 		if w.again(bench.MisalignedAddress, in) {
 			continue
 		}
-		w.faultAt(bench.MisalignedAddress, in, i, &addr[i], space, "%s address %#x: want a multiple of %d", space, addr[i], size)
+		w.faultAt(bench.MisalignedAddress, in, i, &addr[i], space, "%s address %#x: want a multiple of %d%s", space, addr[i], size, w.b.liesAt(space, addr[i]))
 	}
 	return w.mask &^ bad
 }

@@ -156,6 +156,13 @@ func (m misdeed) judge(t *testing.T, report *bench.Report, opt vm.Options) {
 			if !strings.HasPrefix(f.Message, "bulk copy of") && !strings.HasPrefix(f.Message, "rank ") {
 				require.NotNil(t, f.Address, f.Message)
 			}
+			if f.Class == bench.MisalignedAddress && f.Space == "global" {
+				require.Contains(t, f.Message, "of the buffer of 2048 bytes")
+			}
+		case bench.Deadlock:
+			if strings.HasPrefix(f.Message, "the warp polls") {
+				require.NotNil(t, f.Address, f.Message)
+			}
 		}
 	}
 }

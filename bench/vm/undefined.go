@@ -297,6 +297,14 @@ func (b *block) lies(space ptx.Space, addr uint64) string {
 	return ": " + b.l.dev.mem.describe(addr)
 }
 
+// liesAt is lies for a space by its name.
+func (b *block) liesAt(space string, addr uint64) string {
+	if space != ptx.SpaceGlobal.String() {
+		return ""
+	}
+	return b.lies(ptx.SpaceGlobal, addr)
+}
+
 // forget drops undefined registers that nothing will read any more.
 func (w *warp) forget() {
 	live := w.fr.prog.live[w.pc]
