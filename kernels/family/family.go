@@ -158,11 +158,7 @@ type Expected struct {
 // given take their defaults. gpu may be nil: with one, what it cannot do (its
 // arithmetic, its memory) is refused, and a default it cannot do is replaced.
 func (f *Family) Problem(flags map[string]string, gpu *target.GPU) (Problem, error) {
-	v, err := f.parse(flags, gpu)
-	if err != nil {
-		return nil, err
-	}
-	p, err := f.New(v)
+	p, err := f.AnySize(flags, gpu)
 	if err != nil {
 		return nil, err
 	}
@@ -172,6 +168,16 @@ func (f *Family) Problem(flags map[string]string, gpu *target.GPU) (Problem, err
 		}
 	}
 	return p, nil
+}
+
+// AnySize is [Family.Problem] for whoever wants programs alone, which take their sizes
+// when they run: the GPU's memory does not matter.
+func (f *Family) AnySize(flags map[string]string, gpu *target.GPU) (Problem, error) {
+	v, err := f.parse(flags, gpu)
+	if err != nil {
+		return nil, err
+	}
+	return f.New(v)
 }
 
 // fits refuses a problem whose arguments exceed the GPU's memory.

@@ -25,8 +25,7 @@ func packageFolder(dir string) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "doc.go"))
-	if err != nil || !gopkg.Ours(text) {
+	if _, err := ours(dir, "doc.go"); err != nil {
 		return usagef("-o %s: holds files that kgen did not write: want a new or empty folder", dir)
 	}
 	return nil
@@ -62,8 +61,31 @@ func writePackage(dir string, files map[string][]byte) error {
 	return nil
 }
 
-// earlier lists what an earlier run wrote: Go files that say so, and the images that
-// they embed.
+// errNotOurs is of a file that no earlier run wrote.
+var errNotOurs = errors.New("kgen did not write it")
+
+// ours reads a Go file that an earlier run wrote; others, and what is no file, are
+// errNotOurs.
+func ours(dir, name string) ([]byte, error) {
+	if !regular(dir, name) {
+		return nil, errNotOurs
+	}
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	if err == nil && !gopkg.Ours(text) {
+		err = errNotOurs
+	}
+	return text, err
+}
+
+// regular tells whether there is a file in the folder itself: no link, and nothing that a
+// path leads to elsewhere.
+func regular(dir, name string) bool {
+	info, err := os.Lstat(filepath.Join(dir, name))
+	return err == nil && info.Mode().IsRegular() && filepath.Base(name) == name
+}
+
+// earlier lists what an earlier run wrote: Go files that say so, and the images beside
+// them that they embed.
 func earlier(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -74,19 +96,18 @@ func earlier(dir string) ([]string, error) {
 		if filepath.Ext(e.Name()) != ".go" {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		text, err := ours(dir, e.Name())
+		if errors.Is(err, errNotOurs) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
-		if !gopkg.Ours(text) {
-			continue
-		}
 		names = append(names, e.Name())
 		for line := range strings.Lines(string(text)) {
-			if image, ok := strings.CutPrefix(strings.TrimSpace(line), "//go:embed "); ok {
-				if _, err := os.Stat(filepath.Join(dir, image)); err == nil {
-					names = append(names, image)
-				}
+			image, ok := strings.CutPrefix(strings.TrimSpace(line), "//go:embed ")
+			if ok && filepath.Ext(image) == ".ptx" && regular(dir, image) && !slices.Contains(names, image) {
+				names = append(names, image)
 			}
 		}
 	}

@@ -31,7 +31,7 @@ func (g *generator) family(f *family.Family, given map[string]string, gpus []*ta
 		}
 		maps.Copy(flags, other)
 		for _, gpu := range gpus {
-			problem, err := f.Problem(flags, gpu)
+			problem, err := f.AnySize(flags, gpu)
 			if err != nil {
 				return nil, usage(fmt.Errorf("%s: %w", f.Name, err))
 			}
