@@ -2,7 +2,6 @@ package ncu
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,11 +12,11 @@ import (
 // collect joins the passes of launches and reduces each kernel to the mean of
 // its launches.
 func (r *Report) collect(all []*launch) error {
-	number(all)
-	joined, err := join(all)
-	if err != nil {
+	if err := r.oneGPU(all); err != nil {
 		return err
 	}
+	number(all)
+	joined := join(all)
 	unused := map[string]bool{}
 	for _, l := range joined {
 		for m := range l.metrics {
@@ -25,14 +24,11 @@ func (r *Report) collect(all []*launch) error {
 				unused[m] = true
 			}
 		}
-		if r.Device == "" {
-			r.Device = l.gpu()
-		}
 	}
 	r.Unused = sorted(unused)
 	var full []string
 	for _, group := range byKernel(joined) {
-		k, err := kernelOf(group)
+		k, err := r.kernelOf(group)
 		if err != nil {
 			return err
 		}
@@ -45,20 +41,6 @@ func (r *Report) collect(all []*launch) error {
 		return fmt.Errorf("no kernels: %d rows are of graphs or ranges", r.Skipped)
 	}
 	return nil
-}
-
-// gpu is the GPU's name, if the launch tells: a raw page has an attribute, the GUI a
-// column, and the column Device holds a name or a number.
-func (l *launch) gpu() string {
-	for _, column := range []string{"device__attribute_display_name", "Device Name"} {
-		if v, ok := l.metrics[column]; ok {
-			return v.text
-		}
-	}
-	if strings.Trim(l.device, "0123456789") == "" || absent(l.device) {
-		return ""
-	}
-	return l.device
 }
 
 // number counts the launches of a kernel in each process of each table. IDs do
@@ -75,7 +57,7 @@ func number(all []*launch) {
 // join puts the metrics of different passes of the same launch together: those
 // with the same kernel and ordinal, from another table or process, that measured
 // other things.
-func join(all []*launch) ([]*launch, error) {
+func join(all []*launch) []*launch {
 	var out []*launch
 	places := map[string][]*launch{}
 	for _, l := range all {
@@ -86,11 +68,9 @@ func join(all []*launch) ([]*launch, error) {
 			out = append(out, l)
 			continue
 		}
-		if err := places[key][i].merge(l); err != nil {
-			return nil, err
-		}
+		places[key][i].merge(l)
 	}
-	return out, nil
+	return out
 }
 
 // passes says whether two launches are passes of one: each measured something
@@ -134,31 +114,13 @@ var timeMetrics = func() []string {
 
 // merge takes another pass' metrics in. The time is that of the pass that counted
 // no instructions.
-func (l *launch) merge(o *launch) error {
+func (l *launch) merge(o *launch) {
 	slow := l.counts() && !o.counts()
-	for _, m := range sorted(o.metrics) {
-		v := o.metrics[m]
-		if l.notation != o.notation && isNumeric(v.text) {
-			n, err := o.notation.parse(v.text)
-			if err != nil {
-				return v.errorf("metric %s: %w", m, err)
-			}
-			v.text = plainNumber(n, l.notation)
-		}
+	for m, v := range o.metrics {
 		if _, ok := l.metrics[m]; !ok || slow && slices.Contains(timeMetrics, m) {
 			l.metrics[m] = v
 		}
 	}
-	return nil
-}
-
-// plainNumber writes a number in a notation, without separators.
-func plainNumber(v float64, n notation) string {
-	s := fmt.Sprintf("%f", v)
-	if n == comma {
-		s = strings.ReplaceAll(s, ".", ",")
-	}
-	return s
 }
 
 // counts says whether the launch's pass counted instructions in SASS, which
@@ -199,7 +161,7 @@ func (l *launch) number(metric string, dim dimension) (float64, bool, error) {
 		}
 		return 0, false, nil
 	}
-	n, err := l.notation.parse(v.text)
+	n, err := v.notation.parse(v.text)
 	if err == nil {
 		n, err = convert(n, v.unit, dim)
 	}
@@ -239,6 +201,51 @@ func (l *launch) quantity(q quantity) (float64, bool, error) {
 	return 0, false, nil
 }
 
+// above0 takes a 0 of what no launch has none of for no value.
+func above0(v float64, ok bool, err error) (float64, bool, error) { return v, ok && v > 0, err }
+
+// time is in microseconds, by cycles where none was measured.
+func (l *launch) time() (float64, bool, error) {
+	if us, ok, err := above0(l.quantity(timeUS)); ok || err != nil {
+		return us, ok, err
+	}
+	n, ok, err := above0(l.quantity(cycles))
+	if !ok {
+		return 0, false, err
+	}
+	hz, ok, err := above0(l.quantity(clockHz))
+	if !ok {
+		return 0, false, err
+	}
+	return n / hz * 1e6, true, nil
+}
+
+// memory is the bytes of memory, by its rate where they were not counted.
+func (l *launch) memory() (float64, bool, error) {
+	if bytes, ok, err := above0(l.quantity(dramBytes)); ok || err != nil {
+		return bytes, ok, err
+	}
+	perSecond, ok, err := l.quantity(dramRate)
+	if !ok {
+		return l.quantity(dramBytes)
+	}
+	us, ok, err := l.time()
+	return perSecond * us / 1e6, ok, err
+}
+
+// find is a quantity, or what gives it.
+func (l *launch) find(q quantity) (float64, bool, error) {
+	switch q {
+	case timeUS:
+		return l.time()
+	case dramBytes:
+		return l.memory()
+	case cycles, clockHz:
+		return above0(l.quantity(q))
+	}
+	return l.quantity(q)
+}
+
 // mean is the launches' mean of what get finds in each, 0 where none has it. It refuses a quantity
 // that only some of them have: a sum of some over the time of all is wrong.
 func mean(group []*launch, name string, get func(*launch) (float64, bool, error)) (float64, error) {
@@ -263,16 +270,16 @@ func mean(group []*launch, name string, get func(*launch) (float64, bool, error)
 
 // quantityNames are for errors.
 var quantityNames = [quantities]string{
-	"a time", "cycles", "a clock", "bytes of memory", "memory's rate", "bytes of the L2", "wavefronts of shared memory", "bank conflicts",
+	"a time above 0", "cycles", "a clock above 0", "bytes of memory", "memory's rate", "bytes of the L2", "wavefronts of shared memory", "bank conflicts",
 	"warp instructions", "instructions of the transcendental pipe", "instructions of the FMA pipe", "instructions of the ALU pipe",
 	"occupancy", "waves", "a hit rate", "bytes of local memory", "load requests", "load sectors", "store requests", "store sectors",
 }
 
 // kernelOf reduces a kernel's launches.
-func kernelOf(group []*launch) (*roofline.Kernel, error) {
+func (r *Report) kernelOf(group []*launch) (*roofline.Kernel, error) {
 	var q [quantities]float64
 	for i := range quantities {
-		v, err := mean(group, quantityNames[i], func(l *launch) (float64, bool, error) { return l.quantity(i) })
+		v, err := mean(group, quantityNames[i], func(l *launch) (float64, bool, error) { return l.find(i) })
 		if err != nil {
 			return nil, err
 		}
@@ -280,14 +287,8 @@ func kernelOf(group []*launch) (*roofline.Kernel, error) {
 	}
 	first := &group[0].first
 	name := short(group[0].kernel)
-	if q[timeUS] == 0 && q[clockHz] > 0 {
-		q[timeUS] = q[cycles] / q[clockHz] * 1e6
-	}
 	if q[timeUS] == 0 {
 		return nil, first.errorf("kernel %s: no time, or one of 0: want gpu__time_duration.sum, or sm__cycles_elapsed.avg with sm__cycles_elapsed.avg.per_second", name)
-	}
-	if q[dramBytes] == 0 {
-		q[dramBytes] = q[dramRate] * q[timeUS] / 1e6
 	}
 	count := func(v float64) roofline.Count {
 		if v == 0 {
@@ -308,94 +309,8 @@ func kernelOf(group []*launch) (*roofline.Kernel, error) {
 		},
 	}
 	var err error
-	if k.Work.Operations, err = operations(group); err != nil {
+	if k.Work.Operations, err = operations(group, r.isVolta()); err != nil {
 		return nil, err
 	}
 	return k, nil
-}
-
-// operations are the useful operations of every kind that was counted.
-func operations(group []*launch) ([]roofline.Operations, error) {
-	var out []roofline.Operations
-	add := func(o roofline.Operations) {
-		if o.Count.Value == 0 {
-			return
-		}
-		for i := range out {
-			if out[i].Math == o.Math {
-				out[i].Count.Value += o.Count.Value
-				return
-			}
-		}
-		out = append(out, o)
-	}
-	for i, f := range vectorFLOPs {
-		if slices.ContainsFunc(vectorFLOPs[:i], func(g flops) bool { return g.math == f.math && has(out, f.math) }) {
-			continue // the same by the other prefix
-		}
-		v, err := mean(group, string(f.math)+" instructions", func(l *launch) (float64, bool, error) { return l.some(f.source) })
-		if err != nil {
-			return nil, err
-		}
-		add(roofline.Operations{Math: f.math, Count: roofline.Counted(v)})
-	}
-	for _, m := range sorted(group[0].metrics) {
-		math, ok := tensorMath(m)
-		each := 1.0
-		if m == hmmaCounter && group[0].isVolta() {
-			math, each, ok = "fp16_acc32", hmmaFLOPs, true
-		}
-		if !ok || group[0].hasTotal(m) {
-			continue
-		}
-		v, err := mean(group, m, func(l *launch) (float64, bool, error) { return l.number(m, plain) })
-		if err != nil {
-			return nil, err
-		}
-		add(roofline.Operations{Math: math, Count: roofline.Counted(v * each)})
-	}
-	return out, nil
-}
-
-// variant matches the end of a counter that counts a part of another.
-var variant = regexp.MustCompile(`(_sparsity_(on|off)|_dst_fp(16|32)(_sparsity_(on|off))?)\.sum$`)
-
-// hasTotal says whether the launch has a counter of which this one's is a part.
-func (l *launch) hasTotal(metric string) bool {
-	for part := metric; variant.MatchString(part); {
-		i := strings.LastIndex(part, "_sparsity_")
-		if i < 0 {
-			i = strings.LastIndex(part, "_dst_")
-		}
-		part = part[:i] + ".sum"
-		if v, ok := l.metrics[part]; ok && isNumeric(v.text) {
-			return true
-		}
-	}
-	return false
-}
-
-func has(ops []roofline.Operations, m any) bool {
-	return slices.ContainsFunc(ops, func(o roofline.Operations) bool { return any(o.Math) == m })
-}
-
-// some sums those of a source's metrics that are there: a kernel without
-// multiplications is profiled without their counter.
-func (l *launch) some(s source) (float64, bool, error) {
-	total, any := 0.0, false
-	for _, t := range s.terms {
-		v, ok, err := l.number(t.metric, s.dim)
-		if err != nil {
-			return 0, false, err
-		}
-		total, any = total+v*t.factor, any || ok
-	}
-	return total, any, nil
-}
-
-// isVolta says whether the launch was on a chip whose tensor instructions all do
-// the same.
-func (l *launch) isVolta() bool {
-	cc := l.metrics["CC"].text
-	return cc == "7.0" || cc == ""
 }

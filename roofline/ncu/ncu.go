@@ -23,6 +23,7 @@ import (
 type Report struct {
 	Kernels []roofline.Kernel // in the order in which they come first
 	Device  string            // the GPU's name, if the files tell
+	CC      string            // its compute capability, such as 9.0, if they tell
 	Unused  []string          // metrics that nothing here needs, sorted
 	Skipped int               // rows of graphs and ranges, which have no kernel
 	Notes   []string          // what a reader must know, a sentence each
@@ -47,6 +48,7 @@ type value struct {
 	text, unit string
 	file       string
 	line       int
+	notation   notation // of the file's numbers
 }
 
 func (v value) String() string { return strings.TrimSpace(v.text + " " + v.unit) }
@@ -58,11 +60,11 @@ func (v *value) errorf(format string, args ...any) error {
 // launch is a kernel's run in one file.
 type launch struct {
 	process, device, id, kernel string
-	first                       value // for errors
-	table                       int   // line of its table's header
+	cc                          string // the GPU's compute capability, with a point
+	first                       value  // for errors
+	table                       int    // line of its table's header
 	metrics                     map[string]value
 	ordinal                     int // of the kernel's launches in its process
-	notation                    notation
 }
 
 // ReadFiles reads files of one program. Metrics of the same launch of the same
@@ -144,6 +146,9 @@ func (r *Report) read(in io.Reader, file string) ([]*launch, error) {
 		}
 	}
 	if err := lines.Err(); err != nil {
+		if errors.Is(err, bufio.ErrTooLong) {
+			err = fmt.Errorf("a line of more than %d MiB: want one of Nsight Compute's CSV", maxLine>>20)
+		}
 		return nil, &Error{file, n + 1, err}
 	}
 	if t == nil {
@@ -284,7 +289,7 @@ func (t *table) row(r *Report, line int, fields []string) error {
 		return nil
 	}
 	for _, c := range []string{"Block Size", "Grid Size", "CC"} {
-		if err := describes(c, value{t.cell(fields, c), "", t.file, line}); err != nil {
+		if err := describes(c, value{text: t.cell(fields, c), file: t.file, line: line}); err != nil {
 			return err
 		}
 	}
@@ -294,13 +299,13 @@ func (t *table) row(r *Report, line int, fields []string) error {
 		if name == "" { // a rule's row
 			return nil
 		}
-		return l.set(name, value{t.cell(fields, "Metric Value"), t.cell(fields, "Metric Unit"), t.file, line})
+		return l.set(name, value{text: t.cell(fields, "Metric Value"), unit: t.cell(fields, "Metric Unit"), file: t.file, line: line})
 	}
 	for i, c := range t.columns {
-		if identity[c] && c != "CC" && c != "Device Name" { // which a launch has elsewhere, or not
+		if identity[c] && c != "Device Name" { // which a launch has elsewhere, or not
 			continue
 		}
-		if err := l.set(c, value{strings.TrimSpace(fields[i]), strings.TrimSpace(t.units[i]), t.file, line}); err != nil {
+		if err := l.set(c, value{text: strings.TrimSpace(fields[i]), unit: strings.TrimSpace(t.units[i]), file: t.file, line: line}); err != nil {
 			return err
 		}
 	}
@@ -311,7 +316,11 @@ func (t *table) row(r *Report, line int, fields []string) error {
 func (t *table) launch(line int, fields []string, kernel string) *launch {
 	l := &launch{
 		process: t.cell(fields, "Process ID"), device: t.cell(fields, "Device"), id: t.cell(fields, "ID"), kernel: kernel,
+		cc:    strings.ReplaceAll(t.cell(fields, "CC"), ",", "."),
 		first: value{file: t.file, line: line}, table: t.line, metrics: map[string]value{},
+	}
+	if absent(l.cc) {
+		l.cc = ""
 	}
 	key := strings.Join([]string{l.process, l.device, t.cell(fields, "Context"), l.id, kernel}, "\x00")
 	if known, ok := t.byKey[key]; ok {
@@ -370,7 +379,10 @@ func decideFor(launches []*launch) error {
 	}
 	n, err := decide(numbers)
 	for _, l := range launches {
-		l.notation = n
+		for m, v := range l.metrics {
+			v.notation = n
+			l.metrics[m] = v
+		}
 	}
 	return err
 }

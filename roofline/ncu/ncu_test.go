@@ -51,7 +51,7 @@ func TestMade(t *testing.T) {
 		kernels []kernel
 	}{
 		{[]string{"a100_details_de.csv"}, "", []string{"DRAM Frequency", "sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained"}, []kernel{
-			{name: "vectorized_elementwise_kernel", launches: 2, us: (287.49 + 286.11) / 2, hbm: (1402301234567.89 + 1409115222333.44) / 2 * (287.49 + 286.11) / 2 / 1e6, waves: 37.93, active: 0.917},
+			{name: "vectorized_elementwise_kernel", launches: 2, us: (287.49 + 286.11) / 2, hbm: (1402301234567.89*287.49 + 1409115222333.44*286.11) / 2 / 1e6, waves: 37.93, active: 0.917},
 		}},
 		{[]string{"h100_raw.csv"}, "NVIDIA H100 80GB HBM3", []string{"launch__block_size", "launch__grid_size", "launch__occupancy_limit_registers", "launch__registers_per_thread"}, []kernel{
 			{

@@ -50,7 +50,8 @@ it holds:
   a tuning space: a Kernel Tuner cache, T4 or KTT results, or a compact CSV
   a table of library times, as those that kgen roofline library draws
 
-Each kernel is held to the limits of the GPU that the file names, or of --gpu. What a
+Each kernel is held to the limits of the GPU that the file names, or of --gpu; a note
+says where they differ, and files of two GPUs are refused. What a
 file does not know of a launch's useful work --flops and --bytes give: a tuning space
 needs both. --before FILE has the same kernels before a change, and -o draws arrows.`,
 		Example: `  kgen roofline import time.csv instructions.csv --gpu h100
@@ -90,6 +91,10 @@ func (a *app) importFiles(ctx context.Context, f *importFlags, files []string) e
 		if err != nil {
 			return err
 		}
+		if before.gpu.ID != now.gpu.ID {
+			return usagef("--before %s: of %s, not of %s as %s: want the same GPU", f.before, before.gpu.Name, now.gpu.Name, files[0])
+		}
+		r.Notes = append(r.Notes, before.notes...)
 		if err := pair(subject, before.kernels); err != nil {
 			return usagef("--before %s: %w", f.before, err)
 		}

@@ -40,6 +40,7 @@ type imported struct {
 
 	found []roofline.Kernel // before they are judged
 	named string            // the GPU, in the file's words
+	cc    string            // its compute capability, if the file tells
 	space bool              // a tuning space, whose work the flags tell
 }
 
@@ -91,23 +92,41 @@ func (f *importFlags) judged(ctx context.Context, files []string) (*imported, er
 	return set, nil
 }
 
-// findGPU takes the GPU asked for, or else the one that the file names.
+// findGPU takes the GPU asked for, or else the one that the file names, and notes where
+// they contradict each other.
 func (set *imported) findGPU(asked, file string) error {
-	switch {
-	case set.gpu != nil && asked == "":
-		return nil
-	case asked != "":
-		g, err := lookupGPU(asked)
-		set.gpu = g
-		return err
-	case set.named == "":
-		return usagef("--gpu is missing, and %s names none: want a name such as h100; kgen gpus lists them", file)
+	names := set.gpu
+	if names == nil && set.named != "" {
+		g, err := target.Lookup(set.named)
+		if err != nil && asked == "" {
+			return usagef("--gpu is missing, and %s names a GPU that is not in the table: %w", file, err)
+		}
+		names = g
 	}
-	g, err := target.Lookup(set.named)
+	if asked == "" {
+		if names == nil {
+			return usagef("--gpu is missing, and %s names none: want a name such as h100; kgen gpus lists them", file)
+		}
+		set.gpu = names
+		return nil
+	}
+	g, err := lookupGPU(asked)
 	if err != nil {
-		return usagef("--gpu is missing, and %s names a GPU that is not in the table: %w", file, err)
+		return err
 	}
 	set.gpu = g
+	of := ""
+	switch {
+	case names != nil && names.ID != g.ID:
+		of = names.Name
+	case names == nil && set.named != "":
+		of = set.named
+	case names == nil && set.cc != "" && set.cc != g.CC.String():
+		of = "a GPU of compute capability " + set.cc
+	}
+	if of != "" {
+		set.notes = append(set.notes, fmt.Sprintf("%s is of %s, and is held to the limits of %s, as --gpu asks", file, of, g.Name))
+	}
 	return nil
 }
 
@@ -156,7 +175,7 @@ func readProfile(files []string) (*imported, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &imported{title: baseNames(files), found: r.Kernels, named: r.Device, unused: r.Unused, skipped: r.Skipped, notes: r.Notes}, nil
+	return &imported{title: baseNames(files), found: r.Kernels, named: r.Device, cc: r.CC, unused: r.Unused, skipped: r.Skipped, notes: r.Notes}, nil
 }
 
 func baseNames(files []string) string {
