@@ -76,7 +76,9 @@ func (w *writer) shape() {
 // args writes the type of arguments with Check, Pack and values.
 func (w *writer) args() {
 	name := w.Prefix + "Args"
-	var fields, values, before, checks []jen.Code
+	var fields, values []jen.Code
+	var dropped jen.Code // the statement that makes what kernels take of a probability
+	numbers := false     // some of the values are checked
 	for _, p := range w.params {
 		field := exported(p.Name)
 		switch {
@@ -86,9 +88,10 @@ func (w *writer) args() {
 		case w.Scalars[p.Name].Unread:
 			values = append(values, jen.Lit(0))
 		case w.Scalars[p.Name].Dropout > 0:
-			if before == nil {
-				field, code := dropout(w.Scalars[p.Name].Dropout)
-				fields, before = append(fields, field), code
+			if dropped == nil {
+				var field jen.Code
+				field, dropped = dropout(w.Scalars[p.Name].Dropout)
+				fields = append(fields, field)
 			}
 			if p.Type.Elem.IsFloat() {
 				values = append(values, jen.Uint64().Call(jen.Qual("math", "Float32bits").Call(jen.Id("scale"))))
@@ -97,29 +100,42 @@ func (w *writer) args() {
 			}
 		default:
 			s := w.Scalars[p.Name]
-			kind, bits := scalarType(p.Type.Elem)
 			value := jen.Id("a").Dot(field)
 			if text := s.value(p.Type.Elem); text != "0" {
 				value = jen.Qual("cmp", "Or").Call(value, jen.Id(text))
 				s.Doc += "; 0: " + text
 			}
+			kind, bits, checked := s.bits(field, p.Type.Elem, value)
 			fields = append(fields, jen.Id(field).Add(kind).Comment(s.Doc))
-			values = append(values, jen.Uint64().Call(bits(value)))
+			values = append(values, bits)
+			numbers = numbers || checked
 		}
 	}
-	checks = append(checks,
-		jen.For(jen.Id("i").Op(":=").Range().Id("p").Dot("Steps")).Block(
-			jen.If(jen.List(jen.Id("_"), jen.Err()).Op(":=").Id("p").Dot("pack").Call(jen.Id("i"), jen.Id("a"), jen.Id("workspace")), jen.Err().Op("!=").Nil()).Block(jen.Return(jen.Err())),
-		),
-		jen.Return(jen.Nil()))
 	w.comment("%s are the arguments of a launch. Tensors are dense, the last dimension innermost;\noutputs must not overlap inputs. A number left at 0 is that of the package's options.", name)
 	w.file.Type().Id(name).Struct(fields...)
 	w.file.Line()
-	w.file.Func().Params(jen.Id("a").Op("*").Id(name)).Id("values").Params().Params(jen.Index().Uint64(), jen.Error()).Block(
-		append(before, jen.Return(jen.Index().Uint64().Values(values...), jen.Nil()))...)
+	w.file.Func().Params(jen.Op("*").Id(name)).Id("family").Params().String().Block(jen.Return(jen.Lit(w.Prefix)))
+	w.file.Line()
+	body := []jen.Code{jen.If(jen.Id("a").Op("==").Nil()).Block(
+		jen.Return(jen.Nil(), jen.Qual("errors", "New").Call(jen.Lit(name+" nil: want arguments"))))}
+	wrong := jen.Nil()
+	if numbers || dropped != nil {
+		body = append(body, jen.Id("n").Op(":=").New(jen.Id("numbers")))
+		wrong = jen.Id("n").Dot("err")
+	}
+	if dropped != nil {
+		body = append(body, dropped)
+	}
+	if numbers { // checked before the error is looked at, in whatever order Go evaluates a return
+		body = append(body, jen.Id("v").Op(":=").Index().Uint64().Values(values...), jen.Return(jen.Id("v"), wrong))
+	} else {
+		body = append(body, jen.Return(jen.Index().Uint64().Values(values...), wrong))
+	}
+	w.file.Func().Params(jen.Id("a").Op("*").Id(name)).Id("values").Params().Params(jen.Index().Uint64(), jen.Error()).Block(body...)
 	w.file.Line()
 	w.comment("Check tells whether a plan can run on the arguments: no address is 0 and all are aligned, and numbers\nare in their range.")
-	w.file.Func().Params(jen.Id("a").Op("*").Id(name)).Id("Check").Params(jen.Id("p").Op("*").Id("Plan"), jen.Id("workspace").Index().Uint64()).Error().Block(checks...)
+	w.file.Func().Params(jen.Id("a").Op("*").Id(name)).Id("Check").Params(jen.Id("p").Op("*").Id("Plan"), jen.Id("workspace").Index().Uint64()).Error().Block(
+		jen.List(jen.Id("_"), jen.Err()).Op(":=").Id("p").Dot("packAll").Call(jen.Id("a"), jen.Id("workspace")), jen.Return(jen.Err()))
 	w.file.Line()
 	w.file.Comment("Pack lays out the parameters of a plan's step.")
 	w.file.Func().Params(jen.Id("a").Op("*").Id(name)).Id("Pack").Params(jen.Id("p").Op("*").Id("Plan"), jen.Id("step").Int(), jen.Id("workspace").Index().Uint64()).Params(jen.Index().Byte(), jen.Error()).Block(
@@ -134,8 +150,14 @@ func (w *writer) count(c Count) error {
 		return fmt.Errorf("want a tensor of one dimension")
 	}
 	env := map[string]expr{}
+	used := map[string]bool{w.params[at].Type.Dims[0].Sym: true}
+	c.Most.Symbols(func(name string) { used[name] = true })
+	body := []jen.Code{jen.Id("p").Op(":=").New(jen.Id("planner"))}
 	for _, s := range w.Sizes {
-		env[s.Symbol] = call(jen.Int64().Call(jen.Id("s").Dot(s.Field)))
+		env[s.Symbol] = variable(lowerFirst(s.Field))
+		if used[s.Symbol] {
+			body = append(body, s.read())
+		}
 	}
 	n, ok := env[w.params[at].Type.Dims[0].Sym]
 	if !ok {
@@ -149,31 +171,41 @@ func (w *writer) count(c Count) error {
 	w.comment("Check%[1]s tells whether numbers are what the memory at %[2]sArgs.%[1]s may hold: %[3]s\nof them, each from 0 to %[4]s. Plans know its address alone, so that only callers can tell.",
 		field, w.Prefix, w.params[at].Type.Dims[0].Sym, c.Most.String())
 	w.file.Func().Params(jen.Id("s").Id(w.Prefix + "Shape")).Id("Check" + field).Params(jen.Id("numbers").Index().Int32()).Error().Block(
-		jen.Return(jen.Id("counts").Call(jen.Lit(field), jen.Id("numbers"), n.code(), most.code())))
+		append(body, jen.Return(jen.Id("p").Dot("counts").Call(jen.Lit(field), jen.Id("numbers"), n.code(), most.code())))...)
 	w.file.Line()
 	return nil
 }
 
 // dropout is the field of a probability of dropout that the options make p, and the
-// statements that make what kernels take of it.
-func dropout(p float64) (field jen.Code, code []jen.Code) {
+// statement that makes what kernels take of it.
+func dropout(p float64) (field, code jen.Code) {
 	text := strconv.FormatFloat(p, 'g', -1, 64)
 	value := jen.Qual("cmp", "Or").Call(jen.Id("a").Dot("Dropout"), jen.Id(text))
-	return jen.Id("Dropout").Float64().Comment("probability that an element is dropped, below 1; 0: " + text), []jen.Code{
-		jen.List(jen.Id("threshold"), jen.Id("scale"), jen.Err()).Op(":=").Id("dropout").Call(value),
-		jen.If(jen.Err().Op("!=").Nil()).Block(jen.Return(jen.Nil(), jen.Err())),
-	}
+	return jen.Id("Dropout").Float64().Comment("probability that an element is dropped, below 1; 0: " + text),
+		jen.List(jen.Id("threshold"), jen.Id("scale")).Op(":=").Id("n").Dot("dropout").Call(value)
 }
 
-// scalarType is the Go type of a number, and how its bits are taken.
-func scalarType(e ir.Elem) (kind jen.Code, bits func(jen.Code) jen.Code) {
-	switch e {
-	case ir.F32:
-		return jen.Float32(), func(x jen.Code) jen.Code { return jen.Qual("math", "Float32bits").Call(x) }
-	case ir.I64:
-		return jen.Int64(), func(x jen.Code) jen.Code { return x }
+// bits is the Go type of a number and how kernels get it as 64 bits, checked where not all
+// that the type holds are right.
+func (s Scalar) bits(field string, e ir.Elem, value jen.Code) (kind, code jen.Code, checked bool) {
+	check := func(method string, value jen.Code) jen.Code {
+		return jen.Id("n").Dot(method).Call(jen.Lit(field), value)
 	}
-	return jen.Int32(), func(x jen.Code) jen.Code { return jen.Uint32().Call(x) }
+	kind = jen.Int32()
+	if e == ir.I64 {
+		kind = jen.Int64()
+	}
+	switch {
+	case e == ir.F32 && s.From0:
+		return jen.Float32(), check("floatFrom0", value), true
+	case e == ir.F32:
+		return jen.Float32(), check("float", value), true
+	case s.From0:
+		return kind, check("intFrom0", jen.Int64().Call(value)), true
+	case e == ir.I64:
+		return kind, jen.Uint64().Call(value), false
+	}
+	return kind, jen.Uint64().Call(jen.Uint32().Call(value)), false
 }
 
 // value writes what the options make of a number.
@@ -284,10 +316,10 @@ type tensor struct {
 func (f *variantWriter) add(c ...jen.Code) { f.code = append(f.code, c...) }
 
 func (f *variantWriter) body() error {
-	f.add(jen.Id("p").Op(":=").New(jen.Id("planner")))
+	f.add(jen.Id("p").Op(":=").Id("newPlanner").Call(jen.Lit(f.Prefix), jen.Lit(len(f.params))))
 	for _, s := range f.Sizes {
 		local := lowerFirst(s.Field)
-		f.add(jen.Id(local).Op(":=").Id("p").Dot("size").Call(jen.Lit(s.Field), jen.Id("s").Dot(s.Field), jen.Lit(int(s.Max))))
+		f.add(s.read())
 		f.symbols[s.Symbol] = variable(local)
 		if s.MultipleOf != "" {
 			f.add(jen.Id("p").Dot("multiple").Call(jen.Lit(s.Field), jen.Id(local), jen.Id(lowerFirst(s.MultipleOf))))
@@ -329,6 +361,11 @@ func (f *variantWriter) body() error {
 	}
 	f.add(jen.Return(jen.Id("p").Dot("done").Call(jen.Lit(f.v.Name), jen.Lit(f.v.Config), jen.Lit(f.v.Provenance))))
 	return nil
+}
+
+// read writes a variable of a size, held to its range.
+func (s *Size) read() jen.Code {
+	return jen.Id(lowerFirst(s.Field)).Op(":=").Id("p").Dot("size").Call(jen.Lit(s.Field), jen.Id("s").Dot(s.Field), jen.Lit(int(s.Max)))
 }
 
 // local gives a size expression that is not a number or a variable a name.
@@ -400,14 +437,22 @@ func (f *variantWriter) step(s ir.Step, first bool) error {
 		f.add(jen.Id("p").Dot("early").Call())
 	}
 	for _, p := range k.Params {
-		f.param(p, args[p.Arg], alignOf(k, p.Arg))
+		f.param(p, args[p.Arg], f.alignOf(k, p.Arg, args[p.Arg]))
 	}
 	return nil
 }
 
-// alignOf is the alignment that a kernel assumes of an address.
-func alignOf(k *codegen.Kernel, arg int) int64 {
-	align := int64(1)
+// workspaceAlign is what plans say that workspace buffers want, in bytes: what the driver
+// gives.
+const workspaceAlign = 256
+
+// alignOf is the alignment of an address: what a kernel assumes, and no less than one
+// element, which every access wants.
+func (f *variantWriter) alignOf(k *codegen.Kernel, arg, view int) int64 {
+	align := max(1, int64(f.views[view].elem.MemoryBits()/8))
+	if view >= len(f.params) {
+		align = workspaceAlign
+	}
 	for _, a := range k.Assume {
 		if a.Kind == ir.AssumePointer && a.Arg == arg {
 			align = max(align, a.Lo)

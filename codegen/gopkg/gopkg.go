@@ -43,13 +43,15 @@ type Size struct {
 }
 
 // Scalar is an argument that is a number: what it is, and what the options make it,
-// which callers get who leave it at 0. One that is Unread is no field of the arguments.
+// which callers get who leave it at 0. Floats must be finite, and those From0 not below 0.
+// One that is Unread is no field of the arguments.
 // Those with a probability of Dropout, an integer threshold and a factor, are one field,
 // Dropout, so that they can't disagree.
 type Scalar struct {
 	Doc    string
 	Int    int64
 	Float  float64
+	From0  bool
 	Unread bool
 
 	Dropout float64

@@ -232,7 +232,7 @@ func (p *Problem) Args() []family.Arg {
 		}
 	}
 	return append(args,
-		family.Arg{Name: "scale", Elem: ir.F32, Float: p.scale(), Doc: "factor of the scores, 1/sqrt(head dimension)"},
+		family.Arg{Name: "scale", Elem: ir.F32, Float: p.scale(), From0: true, Doc: "factor of the scores, 1/sqrt(head dimension)"},
 		o,
 		family.Arg{Name: "lse", Elem: ir.F32, Out: true, Dims: []int{p.Batch, p.Heads, p.Seq}, Strides: []int{p.Heads * p.Seq, p.Seq, 1}})
 }

@@ -110,6 +110,7 @@ type Arg struct {
 	Int    int64   // value of an integer scalar
 	Float  float64 // value of a floating-point scalar
 	Doc    string  // of a scalar: what it is
+	From0  bool    // of a scalar: it means nothing below 0
 	Unread bool    // of a scalar: the problem's options leave it out of the program
 
 	// Dropout, of the scalars that a probability of dropout decides, is that: an integer is

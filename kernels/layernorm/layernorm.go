@@ -176,7 +176,7 @@ func (p *Problem) Args() []family.Arg {
 	if p.Stats {
 		vector("rstd", "f32", p.Rows, true)
 	}
-	args = append(args, family.Arg{Name: "eps", Elem: ir.F32, Float: p.Eps, Doc: "added to the variance"})
+	args = append(args, family.Arg{Name: "eps", Elem: ir.F32, Float: p.Eps, From0: true, Doc: "added to the variance"})
 	if t := p.threshold(); t > 0 {
 		args = append(args,
 			family.Arg{Name: "threshold", Elem: ir.I32, Int: int64(t), Dropout: p.Dropout, Doc: "an element is dropped where its draw of 16 bits is below, 65536 p"},

@@ -160,8 +160,8 @@ func (p *Problem) Args() []family.Arg {
 		p.filled("v"),
 		p.tableArg(),
 		p.lengthArg(),
-		{Name: "scale", Elem: ir.F32, Float: p.scale(), Doc: "factor of the scores, 1/sqrt(head dimension)"},
-		{Name: "window", Elem: ir.I32, Int: int64(p.Window), Unread: p.Window == 0, Doc: "keys that a query sees at most, its own included"},
+		{Name: "scale", Elem: ir.F32, Float: p.scale(), From0: true, Doc: "factor of the scores, 1/sqrt(head dimension)"},
+		{Name: "window", Elem: ir.I32, Int: int64(p.Window), From0: true, Unread: p.Window == 0, Doc: "keys that a query sees at most, its own included"},
 		o,
 		{Name: "lse", Elem: ir.F32, Out: true, Dims: []int{p.Batch, p.Query, p.KVHeads, g}, Strides: []int{p.Query * p.Heads, p.Heads, g, 1}},
 	}

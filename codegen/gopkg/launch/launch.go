@@ -36,6 +36,9 @@ type Plan struct {
 	Steps      []Step
 	Workspace  []int64 // bytes of each workspace buffer, which wants 256-byte alignment
 	Clear      []int   // the workspace buffers to set to zero before every run
+
+	family string // what its function and its arguments are named for: PlanGemm, GemmArgs
+	values int    // how many arguments these are
 }
 
 // Step is one launch.
@@ -76,9 +79,17 @@ type pointer struct {
 // Pack lays out a step's parameters. values are the arguments' addresses and bits in
 // order, workspace the addresses of the plan's workspace buffers. Eight spare bytes
 // follow the parameters, for bindings that read eight bytes of each. Where the step has
-// tensor maps, their addresses are to be replaced by the maps.
+// tensor maps, their addresses are to be replaced by the maps. That numbers are in their
+// range only a family's arguments know.
 func (p *Plan) Pack(step int, values, workspace []uint64) ([]byte, error) {
-	if len(workspace) != len(p.Workspace) {
+	switch {
+	case p == nil || p.family == "":
+		return nil, errors.New("no plan: want one of a function Plan...")
+	case step < 0 || step >= len(p.Steps):
+		return nil, fmt.Errorf("step %d: want 0 to %d", step, len(p.Steps)-1)
+	case len(values) != p.values:
+		return nil, fmt.Errorf("%d values: want %d", len(values), p.values)
+	case len(workspace) != len(p.Workspace):
 		return nil, fmt.Errorf("%d workspace buffers: want %d", len(workspace), len(p.Workspace))
 	}
 	s := &p.Steps[step]
@@ -134,28 +145,64 @@ type EarlyLauncher interface {
 }
 
 // Args are a family's arguments.
-type Args interface{ values() ([]uint64, error) }
+type Args interface {
+	family() string
+	values() ([]uint64, error)
+}
+
+// of gives a family's arguments as the plan takes them, if it is of that family.
+func (p *Plan) of(a Args) ([]uint64, error) {
+	switch {
+	case p != nil && a == nil:
+		return nil, fmt.Errorf("arguments nil: want %sArgs", p.family)
+	case a == nil:
+		return nil, errors.New("no plan and no arguments: want both")
+	case p == nil || p.family == "":
+		return nil, fmt.Errorf("no plan: want a plan of Plan%s", a.family())
+	case p.family != a.family():
+		return nil, fmt.Errorf("plan %s takes %sArgs: want a plan of Plan%s", p.Kernel, p.family, a.family())
+	}
+	return a.values()
+}
 
 // pack lays out a step's parameters from a family's arguments.
 func (p *Plan) pack(step int, a Args, workspace []uint64) ([]byte, error) {
-	values, err := a.values()
+	values, err := p.of(a)
 	if err != nil {
 		return nil, err
 	}
 	return p.Pack(step, values, workspace)
 }
 
-// Run launches the plan's steps one after the other on a stream. The buffers that Clear
-// names are the caller's to clear.
+// packAll lays out the parameters of all steps.
+func (p *Plan) packAll(a Args, workspace []uint64) ([][]byte, error) {
+	values, err := p.of(a)
+	if err != nil {
+		return nil, err
+	}
+	params := make([][]byte, len(p.Steps))
+	for i := range params {
+		if params[i], err = p.Pack(i, values, workspace); err != nil {
+			return nil, err
+		}
+	}
+	return params, nil
+}
+
+// Run launches the plan's steps one after the other on a stream, none if any argument is
+// refused. The buffers that Clear names are the caller's to clear.
 func (p *Plan) Run(l Launcher, a Args, workspace []uint64, stream uintptr) error {
-	for i := range p.Steps {
+	if l == nil {
+		return errors.New("launcher nil: want a binding of the driver")
+	}
+	all, err := p.packAll(a, workspace)
+	if err != nil {
+		return err
+	}
+	for i, params := range all {
 		s := &p.Steps[i]
 		if s.Grid[0] == 0 {
 			continue
-		}
-		params, err := p.pack(i, a, workspace)
-		if err != nil {
-			return err
 		}
 		if err := s.encode(l, params); err != nil {
 			return fmt.Errorf("%s: %w", s.Entry, err)
@@ -287,16 +334,24 @@ func (d Device) shared() int {
 	return 99 << 10
 }
 
-// planner collects what is wrong with a shape; the first is kept.
-type planner struct {
-	plan Plan
-	err  error
+// refusal is what is wrong: of several, the first.
+type refusal struct{ err error }
+
+func (r *refusal) refuse(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf(format, args...)
+	}
 }
 
-func (p *planner) refuse(format string, args ...any) {
-	if p.err == nil {
-		p.err = fmt.Errorf(format, args...)
-	}
+// planner collects what is wrong with a shape.
+type planner struct {
+	refusal
+	plan Plan
+}
+
+// newPlanner begins a plan for a family whose arguments are so many.
+func newPlanner(family string, values int) *planner {
+	return &planner{plan: Plan{family: family, values: values}}
 }
 
 // size holds a size of the shape to what kernels take.
@@ -431,7 +486,7 @@ func (p *planner) tensorMap(value int, align uint64, name string, m TensorMap) {
 	s.TensorMaps = append(s.TensorMaps, m)
 }
 
-// done returns the plan, or what is wrong.
+// done returns the plan, or what is wrong with the shape.
 func (p *planner) done(kernel, config, provenance string) (*Plan, error) {
 	if p.err != nil {
 		return nil, p.err
@@ -440,28 +495,57 @@ func (p *planner) done(kernel, config, provenance string) (*Plan, error) {
 	return &p.plan, nil
 }
 
-// dropout is what kernels take of a probability that an element is dropped: the draw of
-// 16 bits below which it is, and the factor of what is kept, so that the mean stays.
-func dropout(p float64) (threshold uint32, scale float32, err error) {
-	if !(p >= 0 && p < 1) {
-		return 0, 0, fmt.Errorf("Dropout %g: want a probability from 0 up to, but not including, 1", p)
-	}
-	threshold = uint32(min(65535, math.Round(p*65536)))
-	return threshold, float32(65536 / (65536 - float64(threshold))), nil
-}
-
 // counts holds numbers of kernels' memory to how many there must be, and how large each may
 // be.
-func counts(name string, numbers []int32, want, most int64) error {
+func (p *planner) counts(name string, numbers []int32, want, most int64) error {
 	if int64(len(numbers)) != want {
-		return fmt.Errorf("%s of %d numbers: want %d", name, len(numbers), want)
+		p.refuse("%s of %d numbers: want %d", name, len(numbers), want)
 	}
 	for i, n := range numbers {
 		if n < 0 || int64(n) > most {
-			return fmt.Errorf("%s %d of number %d: want 0 to %d", name, n, i, most)
+			p.refuse("%s %d of number %d: want 0 to %d", name, n, i, most)
 		}
 	}
-	return nil
+	return p.err
+}
+
+// numbers makes kernels' bits of arguments that are numbers, and collects what is wrong
+// with them.
+type numbers struct{ refusal }
+
+// float takes a finite number.
+func (n *numbers) float(name string, x float32) uint64 {
+	if y := float64(x); math.IsNaN(y) || math.IsInf(y, 0) {
+		n.refuse("%s %g: want a finite number", name, x)
+	}
+	return uint64(math.Float32bits(x))
+}
+
+// floatFrom0 takes a finite number that means nothing below 0.
+func (n *numbers) floatFrom0(name string, x float32) uint64 {
+	if y := float64(x); !(y >= 0) || math.IsInf(y, 0) {
+		n.refuse("%s %g: want a finite number, 0 or more", name, x)
+	}
+	return n.float(name, x)
+}
+
+// intFrom0 takes a number that means nothing below 0.
+func (n *numbers) intFrom0(name string, x int64) uint64 {
+	if x < 0 {
+		n.refuse("%s %d: want 0 or more", name, x)
+	}
+	return uint64(x)
+}
+
+// dropout is what kernels take of a probability that an element is dropped: the draw of
+// 16 bits below which it is, and the factor of what is kept, so that the mean stays.
+func (n *numbers) dropout(p float64) (threshold uint32, scale float32) {
+	if !(p >= 0 && p < 1) {
+		n.refuse("Dropout %g: want a probability from 0 up to, but not including, 1", p)
+		return 0, 0
+	}
+	threshold = uint32(min(65535, math.Round(p*65536)))
+	return threshold, float32(65536 / (65536 - float64(threshold)))
 }
 
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }

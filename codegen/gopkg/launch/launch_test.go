@@ -47,10 +47,12 @@ func (h *hurried) LaunchEarly(f uintptr, grid, block, cluster [3]uint32, shared 
 
 type addresses []uint64
 
+func (a addresses) family() string { return "Test" }
+
 func (a addresses) values() ([]uint64, error) { return a, nil }
 
 func planned(swizzle uint32) *Plan {
-	p := new(planner)
+	p := newPlanner("Test", 2)
 	p.step(nil, "k", 128, 0, 4)
 	p.cluster(2)
 	p.known(4, 7)
@@ -87,7 +89,7 @@ func TestRunEncodesTensorMaps(t *testing.T) {
 
 // Steps that wait for those before are launched early where the launcher can do that.
 func TestRunLaunchesEarly(t *testing.T) {
-	p := new(planner)
+	p := newPlanner("Test", 0)
 	p.step(nil, "first", 128, 0, 4)
 	p.step(nil, "second", 128, 0, 4)
 	p.early()
@@ -187,14 +189,16 @@ func TestSharedByComputeCapability(t *testing.T) {
 // Kernels get of a probability what the tile language defines for it.
 func TestDropout(t *testing.T) {
 	for _, p := range []float64{0, 1e-9, 0.1, 0.25, 0.5, 0.9, 0.999, math.Nextafter(1, 0)} {
-		threshold, scale, err := dropout(p)
-		require.NoError(t, err)
+		var n numbers
+		threshold, scale := n.dropout(p)
+		require.NoError(t, n.err)
 		require.Equal(t, num.DropoutThreshold(p), threshold, p)
 		require.Equal(t, float32(num.DropoutScale(threshold)), scale, p)
 	}
 	for _, p := range []float64{-0.1, 1, 2, math.NaN(), math.Inf(1), math.Inf(-1)} {
-		_, _, err := dropout(p)
-		require.ErrorContains(t, err, "want a probability from 0 up to, but not including, 1", p)
+		var n numbers
+		n.dropout(p)
+		require.ErrorContains(t, n.err, "want a probability from 0 up to, but not including, 1", p)
 	}
 }
 

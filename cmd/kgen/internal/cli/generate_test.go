@@ -75,6 +75,9 @@ func main() {
 			err = s.CheckLen(r.Len)
 		}
 		a = args[kernels.PagedArgs](r)
+	case "misuse":
+		misuse()
+		return
 	case "paged-append":
 		s := shape[kernels.PagedAppendShape](r)
 		if p, err = kernels.PlanPagedAppend(r.Device, s); err == nil && r.Len != nil {
@@ -157,6 +160,7 @@ func TestGeneratedPackageRuns(t *testing.T) {
 	dir := t.TempDir()
 	program := buildConsumer(t, dir, []string{"flashattn", "gemm", "layernorm", "paged"}, "a100,h100", "--rule", layerNormRule(t))
 	requireRefusals(t, program)
+	requireMisuseRefused(t, program)
 	for _, tt := range []struct {
 		family string
 		flags  map[string]string
@@ -197,6 +201,7 @@ func buildConsumer(t *testing.T, dir string, families []string, gpus string, mor
 	t.Helper()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module consumer\n\ngo 1.24\n"), 0o666))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(consumer), 0o666))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "misuse.go"), []byte(misuser), 0o666))
 	var stderr bytes.Buffer
 	args := append([]string{"generate"}, families...)
 	args = append(args, "--gpu", gpus, "-o", filepath.Join(dir, "kernels"))

@@ -97,7 +97,7 @@ func scalars(p family.Problem) map[string]gopkg.Scalar {
 	out := map[string]gopkg.Scalar{}
 	for _, a := range p.Args() {
 		if a.IsScalar() {
-			out[a.Name] = gopkg.Scalar{Doc: a.Doc, Int: a.Int, Float: a.Float, Unread: a.Unread, Dropout: a.Dropout}
+			out[a.Name] = gopkg.Scalar{Doc: a.Doc, Int: a.Int, Float: a.Float, From0: a.From0, Unread: a.Unread, Dropout: a.Dropout}
 		}
 	}
 	return out
