@@ -306,7 +306,7 @@ func TestTypes(t *testing.T) {
 		r.Config.Type = *typ
 		require.Equal(t, want, analyse(t, r).Math)
 	}
-	r.GPU = gpu(t, "a100")
+	r.GPU, r.Config.Type = gpu(t, "a100"), F32
 	require.Equal(t, target.TF32, analyse(t, r).Math)
 	r.GPU, r.Config.Type = gpu(t, "gb10"), F16
 	_, err = Analyse(r)

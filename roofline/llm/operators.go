@@ -18,7 +18,8 @@ type part struct {
 	matrix bool // its products run on tensor cores
 }
 
-// parts lists a step's forward operators on one GPU of the widest stage. Linear
+// parts lists the forward operators of one micro-batch on one GPU of the widest stage:
+// the last one, which has the head. Linear
 // layers read their weights and inputs and write their outputs; attention reads and
 // writes queries, keys, values and outputs once, as fused kernels do; norms and
 // residuals are one pass.
@@ -47,8 +48,12 @@ func (r *Run) parts() []part {
 	if c.Plain {
 		in, up = 1, "up"
 	}
+	embedding := int64(1)
+	if r.PP > 1 {
+		embedding = 0
+	}
 	all := []part{
-		pass("embedding", 1, 0, 2*m*d),
+		pass("embedding", embedding, 0, 2*m*d),
 		pass("norms and residuals", 2*layers, 8*m*d, 4*m*d),
 		linear("q, k, v projections", layers, d, (n+2*k)*h),
 		attention("attention", layers-local, 0),
@@ -83,31 +88,32 @@ func (r *Run) backward() float64 {
 	return 3
 }
 
-// operators fills in the operators, their sum and what binds most of it.
-func (r *Run) operators(rep *Report) error {
+// operators are those of one GPU for a number of micro-batches, with their sum in
+// microseconds.
+func (r *Run) operators(micro int64) (all []Operator, us float64, err error) {
 	roofs := r.ceilings()
-	longest := 0.0
-	times := map[roofline.Unit]float64{}
 	for _, p := range r.parts() {
+		p.count *= micro
 		o, err := r.operator(roofs, &p)
 		if err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
+			return nil, 0, fmt.Errorf("%s: %w", p.name, err)
 		}
-		rep.Operators = append(rep.Operators, o)
-		rep.ComputeUS += o.US
+		all = append(all, o)
+		us += o.US
+	}
+	return all, us, nil
+}
+
+// limit is the unit that binds most of the operators' time.
+func limit(operators []Operator) string {
+	longest, name := 0.0, ""
+	times := map[roofline.Unit]float64{}
+	for _, o := range operators {
 		if times[o.Limit] += o.US; times[o.Limit] > longest {
-			longest, rep.Limit = times[o.Limit], string(o.Limit)
+			longest, name = times[o.Limit], string(o.Limit)
 		}
 	}
-	if r.Phase == Train {
-		u, err := r.update(roofs)
-		if err != nil {
-			return err
-		}
-		rep.Operators = append(rep.Operators, u)
-		rep.ComputeUS += u.US
-	}
-	return nil
+	return name
 }
 
 func (r *Run) operator(roofs roofline.Roofs, p *part) (Operator, error) {
@@ -154,7 +160,12 @@ type Collective struct {
 	GBs   float64          `json:"gbs"`   // of a GPU's links in one direction
 	US    float64          `json:"floor_us"`
 	From  bench.Provenance `json:"provenance"`
+
+	once bool // in a step, not with every micro-batch
 }
+
+// handing is the collective from stage to stage.
+const handing = "stage to stage"
 
 // RingAllReduce returns the least seconds in which n GPUs add up a buffer by a ring,
 // with links of so many bytes a second in each direction: 2 (n-1)/n of it pass each.
@@ -175,10 +186,10 @@ func (r *Run) collectives() []Collective {
 		return nil
 	}
 	var out []Collective
-	add := func(name string, n int64, bytes, rings float64) {
+	add := func(name string, n int64, bytes, rings float64, once bool) {
 		if n > 1 && bytes > 0 {
 			us := rings * RingAllReduce(bytes, n, links*1e9) * 1e6
-			out = append(out, Collective{name, n, bytes, links, us, bench.Formula})
+			out = append(out, Collective{name, n, bytes, links, us, bench.Formula, once})
 		}
 	}
 	c := r.Config
@@ -190,17 +201,17 @@ func (r *Run) collectives() []Collective {
 			passes = 3
 		}
 	}
-	add("sums of activations", r.TP, 2*passes*layers*act, 1)
+	add("sums of activations", r.TP, 2*passes*layers*act, 1, false)
 	if r.PP > 1 {
 		us := passes * act / (links * 1e3)
-		out = append(out, Collective{"stage to stage", r.PP, passes * act, links, us, bench.Formula})
+		out = append(out, Collective{handing, r.PP, passes * act, links, us, bench.Formula, false})
 	}
 	if r.Phase == Train {
 		rings := 1.0
 		if r.Zero == 3 {
 			rings = 1.5
 		}
-		add("sums of gradients", r.DP, 2*float64(c.Parameters())/float64(r.TP*r.PP), rings)
+		add("sums of gradients", r.DP, 2*float64(c.Parameters())/float64(r.TP*r.PP), rings, true)
 	}
 	return out
 }

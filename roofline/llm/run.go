@@ -153,9 +153,11 @@ type Report struct {
 	HBM          float64        `json:"hbm_gbs"`
 	Operators    []Operator     `json:"operators"`
 	Collectives  []Collective   `json:"collectives"`
-	FLOPs        float64        `json:"model_flops"` // of a step and all GPUs: what MFU counts
-	ComputeUS    float64        `json:"compute_us"`  // the operators' floors
-	StepUS       float64        `json:"step_us"`     // with the collectives, nothing overlapped
+	FLOPs        float64        `json:"model_flops"`   // of a step and all GPUs: what MFU counts
+	ComputeUS    float64        `json:"compute_us"`    // the operators' floors
+	StepUS       float64        `json:"step_us"`       // with the collectives and BubbleUS, nothing overlapped
+	Micro        int64          `json:"micro_batches"` // that pass the stages one after another
+	BubbleUS     float64        `json:"bubble_us"`     // that a GPU waits for other stages
 	TokensPerSec float64        `json:"tokens_per_s"`
 	MFU          float64        `json:"mfu"` // model FLOPs over peak, at the floor
 	Limit        string         `json:"limit"`
@@ -182,13 +184,8 @@ func Analyse(r *Run) (*Report, error) {
 	if r.Phase != Decode {
 		rep.Tokens *= r.Seq
 	}
-	if err := r.operators(rep); err != nil {
+	if err := r.step(rep); err != nil {
 		return nil, err
-	}
-	rep.Collectives = r.collectives()
-	rep.StepUS = rep.ComputeUS
-	for _, c := range rep.Collectives {
-		rep.StepUS += c.US
 	}
 	rep.FLOPs = r.modelFLOPs()
 	rep.MFU = rep.FLOPs / float64(rep.GPUs) / (rep.StepUS * rep.PeakTFLOPS * 1e6)
@@ -199,6 +196,32 @@ func Analyse(r *Run) (*Report, error) {
 	rep.TokensPerSec = float64(rep.Tokens) / rep.StepUS * 1e6
 	rep.Crossover, rep.Memory = Crossover(rep.PeakTFLOPS, r.Config.Type.Bytes, rep.HBM), r.memory()
 	return rep, nil
+}
+
+// step fills in what one GPU does in a step, and how long the step takes.
+func (r *Run) step(rep *Report) error {
+	p, err := r.pipeline()
+	if err != nil {
+		return err
+	}
+	rep.Operators, rep.ComputeUS, rep.Limit = p.operators, p.computeUS, limit(p.operators)
+	rep.Micro, rep.StepUS, rep.BubbleUS = p.micro, p.stepUS, p.bubbleUS
+	if r.Phase == Train {
+		u, err := r.update(r.ceilings())
+		if err != nil {
+			return err
+		}
+		rep.Operators = append(rep.Operators, u)
+		rep.ComputeUS += u.US
+		rep.StepUS += u.US
+	}
+	rep.Collectives = r.collectives()
+	for _, c := range rep.Collectives {
+		if c.once {
+			rep.StepUS += c.US
+		}
+	}
+	return nil
 }
 
 // reached judges the rate that a GPU was seen to reach.

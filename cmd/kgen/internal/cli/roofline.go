@@ -47,7 +47,7 @@ type workInfo struct {
 func (a *app) rooflineCommand() *cobra.Command {
 	var figure figureFlags
 	var set []string
-	var sweep string
+	var sweep []string
 	model := newModelFlags(&figure)
 	c := a.familyCommand(familyVerb{
 		name:  "roofline",
@@ -75,7 +75,7 @@ One of another is counted as Llama's, with a note, if nothing in it says otherwi
 			figure.declare(c)
 			if c.Name() != "roofline" {
 				settingFlag(c, &set)
-				c.Flags().StringVar(&sweep, "sweep", "", "instead of one problem several: `FLAG=V,V,...`, or FLAG=FROM:TO for doublings")
+				c.Flags().StringArrayVar(&sweep, "sweep", nil, "instead of one problem several: `FLAG=V,V,...`, or FLAG=FROM:TO for doublings")
 			}
 			a.jsonFlag(c)
 		},
@@ -83,8 +83,11 @@ One of another is counted as Llama's, with a note, if nothing in it says otherwi
 			if err := figure.check(); err != nil {
 				return err
 			}
-			if sweep != "" {
-				return a.sweep(j, &figure, set, sweep)
+			if len(sweep) > 1 {
+				return usagef("--sweep %s and --sweep %s: want one", sweep[0], sweep[1])
+			}
+			if len(sweep) == 1 {
+				return a.sweep(j, &figure, set, sweep[0])
 			}
 			return a.roofline(j, &figure, set)
 		},

@@ -63,17 +63,17 @@ func (m *modelFlags) declare(c *cobra.Command) {
 	f.Int64Var(&m.setting.Batch, "batch", 1, "sequences, on all GPUs together")
 	f.Int64Var(&m.setting.Seq, "seq", 2048, "tokens of each")
 	f.Int64Var(&m.setting.TP, "tp", 1, "GPUs that share each layer")
-	f.Int64Var(&m.setting.PP, "pp", 1, "stages of layers, each on GPUs of its own")
+	f.Int64Var(&m.setting.PP, "pp", 1, "stages of layers, each on GPUs of its own; the batch passes them in the micro-batches that take least time")
 	f.Int64Var(&m.setting.DP, "dp", 1, "copies of the model, each with its part of the batch")
 	f.IntVar(&m.setting.Zero, "zero", 0, "training: the stage of ZeRO, 0 to 3")
 	f.BoolVar(&m.setting.Checkpoint, "checkpoint", false, "training: keep each layer's input alone, compute the rest again")
 	choiceFlag(c, &m.typ, "type", "type of weights and activations")
 	choiceFlag(c, &m.kv, "kv-type", "type of cached keys and values")
-	f.Int64Var(&m.setting.Page, "page", 16, "tokens of a page of the cache")
+	f.Int64Var(&m.setting.Page, "page", defaultPage, "tokens of a page of the cache")
 	f.Var(&m.links, "links", "GB/s of a GPU's links each way (default its NVLink's)")
 	f.Var(&m.reached, "reached", "TFLOP/s that a GPU was seen to reach: as MFU")
 	f.Var(&m.operations, "operations", "operations to do in all at that rate: as GPU-seconds")
-	choiceFlag(c, &m.as, "as", "whose way of counting operators")
+	choiceFlag(c, &m.as, "as", "whose way of counting operators; llm-viewer's is of one layer on one GPU")
 	mustComplete(c, "model", cobra.FixedCompletions(llm.Names(), cobra.ShellCompDirectiveDefault))
 }
 
@@ -109,6 +109,9 @@ func (m *modelFlags) run(a *app, gpu string) error {
 		if m.figure.file != "" {
 			return usagef("-o %s: it draws --as kgen alone", m.figure.file)
 		}
+		if err := m.viewerFlags(); err != nil {
+			return err
+		}
 		return a.viewer(&r)
 	}
 	rep, err := llm.Analyse(&r)
@@ -128,6 +131,29 @@ func (m *modelFlags) run(a *app, gpu string) error {
 	}
 	return nil
 }
+
+// viewerFlags refuses what LLM-Viewer's way of counting does not have.
+func (m *modelFlags) viewerFlags() error {
+	if m.phase.value == string(llm.Train) {
+		return usagef("--phase train: LLM-Viewer counts prefill and decode: want one of them, or --as kgen")
+	}
+	s := &m.setting
+	for _, f := range []struct {
+		flag string
+		set  bool
+	}{
+		{"tp", s.TP != 1}, {"pp", s.PP != 1}, {"dp", s.DP != 1}, {"zero", s.Zero != 0}, {"checkpoint", s.Checkpoint}, {"page", s.Page != defaultPage},
+		{"kv-type", m.kv.value != "model"}, {"links", m.links.value != 0}, {"reached", m.reached.value != 0}, {"operations", m.operations.value != 0},
+	} {
+		if f.set {
+			return usagef("--%s: LLM-Viewer counts one layer on one GPU, without it: want --as kgen", f.flag)
+		}
+	}
+	return nil
+}
+
+// defaultPage is how many tokens a page of the cache has where nothing is said.
+const defaultPage = 16
 
 // subjectOf is a step's operators and collectives as kernels to draw.
 func subjectOf(r *llm.Run, rep *llm.Report) *plot.Subject {
@@ -213,6 +239,9 @@ func (a *app) printModel(r *llm.Run, rep *llm.Report) {
 	}
 	if rep.GPUs > 1 && len(rep.Collectives) == 0 {
 		fmt.Fprintf(a.out, "%-20s not counted: the links of %s are not known: want --links\n", "collectives", r.GPU.Name)
+	}
+	if r.PP > 1 {
+		fmt.Fprintf(a.out, "%-20s %d; micro-batches of the batch: %d; a GPU waits for other stages %s us of a step\n", "stages", r.PP, rep.Micro, digits(rep.BubbleUS))
 	}
 	fmt.Fprintf(a.out, "%-20s %s us a step, nothing overlapped: at most %s tokens/s, MFU %.1f %%\n", "at best", digits(rep.StepUS), digits(rep.TokensPerSec), 100*rep.MFU)
 	fmt.Fprintf(a.out, "%-20s %s; matrices are bound by arithmetic from %.0f new tokens a step on\n", "bound by", rep.Limit, rep.Crossover)

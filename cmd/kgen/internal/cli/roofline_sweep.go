@@ -38,6 +38,9 @@ func sweptValues(text string) (flag string, values []string, err error) {
 		return flag, values, nil
 	}
 	values = strings.Split(list, ",")
+	if slices.Contains(values, "") {
+		return "", nil, usagef("--sweep %s: an empty value: want FLAG=V,V,... or FLAG=FROM:TO", text)
+	}
 	if len(values) > mostSwept {
 		return "", nil, usagef("--sweep %s: %d values: want at most %d", flag, len(values), mostSwept)
 	}
@@ -53,24 +56,25 @@ func (a *app) sweep(j *job, figure *figureFlags, set []string, text string) erro
 	if !slices.ContainsFunc(j.family.Flags, func(f family.Flag) bool { return f.Name == flag }) {
 		return usagef("--sweep %s: want one of the flags of %s", flag, j.family.Name)
 	}
+	if v, ok := j.given[flag]; ok {
+		return usagef("--%s %s beside --sweep %s: want one of them", flag, v, flag)
+	}
 	roofs, err := figure.roofs(j.gpu)
 	if err != nil {
 		return err
 	}
-	given := maps.Clone(j.given)
+	jobs, err := j.swept(flag, values)
+	if err != nil {
+		return err
+	}
 	var all []*limits
-	for _, v := range values {
-		given[flag] = v
-		p, err := j.family.Problem(given, j.gpu)
-		if err != nil {
-			return usagef("--sweep %s=%s: %w", flag, v, err)
-		}
-		l, err := (&job{family: j.family, gpu: j.gpu, problem: p}).limits(roofs, set)
+	for i, each := range jobs {
+		l, err := each.limits(roofs, set)
 		if err != nil {
 			return err
 		}
 		for _, k := range l.kernels() {
-			k.Kernel.Name = flag + "=" + v
+			k.Kernel.Name = flag + "=" + values[i]
 		}
 		all = append(all, l)
 	}
@@ -90,6 +94,25 @@ func (a *app) sweep(j *job, figure *figureFlags, set []string, text string) erro
 		}{flag, reports, drawing})
 	}
 	return a.printSweep(j, flag, values, all, drawing)
+}
+
+// swept are the jobs of a flag's values, all of them checked before any work.
+func (j *job) swept(flag string, values []string) ([]*job, error) {
+	given := maps.Clone(j.given)
+	var jobs []*job
+	for _, v := range values {
+		given[flag] = v
+		p, err := j.family.Problem(given, j.gpu)
+		if err != nil {
+			return nil, usagef("--sweep %s=%s: %w", flag, v, err)
+		}
+		each := &job{family: j.family, gpu: j.gpu, problem: p}
+		if err := each.launchable(); err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, each)
+	}
+	return jobs, nil
 }
 
 // unswept are the problem's settings but the one that is swept.
