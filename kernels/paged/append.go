@@ -68,11 +68,11 @@ func (p *Append) Settings() family.Settings {
 // table entries of their pages. No arithmetic.
 func (p *Append) Work() family.Work {
 	w := family.Work{Math: p.math(), Bytes: 4 * float64(p.Batch)}
-	for b := range p.Batch {
-		n := p.length(b)
+	for n, sequences := range p.lengths() {
 		lo := max(0, n-p.Query)
-		w.Bytes += 2 * 2 * 2 * float64(n-lo) * float64(p.KVHeads) * float64(p.HeadDim)
-		w.Bytes += 4 * float64(family.CeilDiv(n, p.Page)-lo/p.Page)
+		each := 2 * 2 * 2 * float64(n-lo) * float64(p.KVHeads) * float64(p.HeadDim)
+		each += 4 * float64(family.CeilDiv(n, p.Page)-lo/p.Page)
+		w.Bytes += float64(sequences) * each
 	}
 	return w
 }
@@ -193,16 +193,8 @@ func (p *Append) Parts(c space.Config, r *rand.Rand, n int) ([]family.Part, erro
 	}
 	rows := p.Query * p.KVHeads
 	tiles := family.CeilDiv(rows, cfg.BM)
-	points := family.Points(r, n, tiles, p.Batch)
-	drawn := len(points)
-	for b := range p.Batch { // where those drawn have no token to add, one that has
-		points = append(points, []int{tiles - 1, b})
-	}
 	var parts []family.Part
-	for i, at := range points {
-		if i >= drawn && len(parts) > 0 {
-			break
-		}
+	add := func(at []int) {
 		part := family.Part{Tiles: [][][]int{{at}}}
 		for row := at[0] * cfg.BM; row < min(rows, (at[0]+1)*cfg.BM); row++ {
 			part.Regions = append(part.Regions, p.written(at[1], row/p.KVHeads, row%p.KVHeads)...)
@@ -210,6 +202,12 @@ func (p *Append) Parts(c space.Config, r *rand.Rand, n int) ([]family.Part, erro
 		if part.Regions != nil {
 			parts = append(parts, part)
 		}
+	}
+	for _, at := range family.Points(r, n, tiles, p.Batch) {
+		add(at)
+	}
+	for b := 0; b < p.Batch && len(parts) == 0; b++ { // none of those has a token to add
+		add([]int{tiles - 1, b})
 	}
 	return parts, nil
 }

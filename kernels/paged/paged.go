@@ -113,18 +113,14 @@ func (p *Problem) Settings() family.Settings {
 func (p *Problem) Work() family.Work {
 	w := family.Work{Math: p.math()}
 	var seen, keys, entries float64
-	for b := range p.Batch {
-		n := p.length(b)
-		first := n // the first key that any query sees
-		for t := range p.Query {
-			lo, hi := p.sees(n, t)
-			seen += float64(hi - lo)
-			if hi > lo {
-				first = min(first, lo)
-			}
+	for n, sequences := range p.lengths() {
+		if n == 0 {
+			continue
 		}
-		keys += float64(n - first)
-		entries += float64(family.CeilDiv(n, p.Page) - first/p.Page)
+		first, _ := p.sees(n, max(0, p.Query-n)) // by the first query that sees any
+		seen += float64(sequences) * float64(p.seenUpTo(n)-p.seenUpTo(max(0, n-p.Query)))
+		keys += float64(sequences) * float64(n-first)
+		entries += float64(sequences) * float64(family.CeilDiv(n, p.Page)-first/p.Page)
 	}
 	queries := float64(p.Batch) * float64(p.Query) * float64(p.Heads)
 	d := float64(p.HeadDim)
@@ -141,6 +137,15 @@ func (p *Problem) sees(n, t int) (lo, hi int) {
 		lo = max(0, hi-p.Window)
 	}
 	return lo, hi
+}
+
+// seenUpTo is how many keys the first n tokens of a sequence see together, were all of
+// them queries.
+func (p *Problem) seenUpTo(n int) int {
+	if w := p.Window; w > 0 && n > w {
+		return w*(w+1)/2 + (n-w)*w
+	}
+	return n * (n + 1) / 2
 }
 
 // group is how many heads of queries share a head of keys.

@@ -139,3 +139,39 @@ func TestAppendExpectsTheLastTokens(t *testing.T) {
 	require.Positive(t, short)
 	require.Len(t, slices.DeleteFunc(e.Want, math.IsNaN), written)
 }
+
+// The work is that of every query of every sequence, one by one.
+func TestWorkCountsEveryQuery(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 0))
+	for range 500 {
+		p := awkward(r)
+		p.Query = 1 + r.IntN(400)
+		var seen, keys, entries int
+		for b := range p.Batch {
+			n := p.length(b)
+			first := n
+			for q := range p.Query {
+				lo, hi := p.sees(n, q)
+				seen += hi - lo
+				if hi > lo {
+					first = min(first, lo)
+				}
+			}
+			keys += n - first
+			entries += family.CeilDiv(n, p.Page) - first/p.Page
+		}
+		w, queries := p.Work(), p.Batch*p.Query*p.Heads
+		require.EqualValues(t, seen*p.Heads, w.Exp2)
+		require.EqualValues(t, 2*p.HeadDim*(2*queries+2*keys*p.KVHeads)+4*queries+4*entries+4*p.Batch, w.Bytes)
+	}
+}
+
+// Sizes too large for any machine are counted at once.
+func TestWorkOfManySequences(t *testing.T) {
+	many := pool{Batch: family.MaxSize, Query: family.MaxSize, Context: family.MaxSize, Page: 1, KVHeads: 1, HeadDim: 16, Layout: "nhd", Type: "f16"}
+	p, a := &Problem{pool: many, Heads: 1}, &Append{many}
+	n := float64(family.MaxSize)
+	require.InEpsilon(t, n*n*(n+1)/2, p.Work().Exp2, 1e-12)
+	require.InEpsilon(t, n*(4+n*(8*16+4)), a.Work().Bytes, 1e-12)
+	require.Equal(t, 1+family.MaxSize*family.MaxSize, p.pages())
+}

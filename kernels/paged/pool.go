@@ -2,6 +2,7 @@ package paged
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"math/bits"
 	"math/rand/v2"
@@ -30,6 +31,10 @@ type pool struct {
 // maxPage is the largest page, in tokens.
 const maxPage = 256
 
+// maxRagged is the largest batch of sequences whose lengths differ, since whatever is said
+// of all of them looks at each.
+const maxRagged = 1 << 20
+
 // Flags that both families have.
 var (
 	pageFlag    = family.Flag{Name: "page", Default: "16", Min: 1, Max: maxPage, Doc: "tokens of a page, a power of two"}
@@ -46,6 +51,9 @@ func parsePool(v family.Values) (*pool, error) {
 	}
 	if bits.OnesCount(uint(p.Page)) != 1 {
 		return nil, fmt.Errorf("--page %d: want a power of two from 1 to %d", p.Page, maxPage)
+	}
+	if p.Ragged && p.Batch > maxRagged {
+		return nil, fmt.Errorf("--batch %d: want 1 to %d where lengths differ", p.Batch, maxRagged)
 	}
 	return p, nil
 }
@@ -99,6 +107,21 @@ func (p *pool) length(b int) int {
 	return int(hash(uint64(b)) % uint64(p.Context+1))
 }
 
+// lengths are those of all sequences, each with how many sequences in a row have it.
+func (p *pool) lengths() iter.Seq2[int, int] {
+	return func(yield func(n, sequences int) bool) {
+		if !p.Ragged {
+			yield(p.Context, p.Batch)
+			return
+		}
+		for b := range p.Batch {
+			if !yield(p.length(b), 1) {
+				return
+			}
+		}
+	}
+}
+
 // hash is the finaliser of MurmurHash3.
 func hash(x uint64) uint64 {
 	x++
@@ -112,11 +135,11 @@ func (p *pool) entries() int { return family.CeilDiv(p.Context, p.Page) }
 
 // pages is how many pages the cache has: those in use, and one that is not.
 func (p *pool) pages() int {
-	n := 1
-	for b := range p.Batch {
-		n += family.CeilDiv(p.length(b), p.Page)
+	total := 1
+	for n, sequences := range p.lengths() {
+		total += sequences * family.CeilDiv(n, p.Page)
 	}
-	return n
+	return total
 }
 
 // unused is what the table holds past a sequence's length: no page's number.

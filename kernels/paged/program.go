@@ -164,7 +164,7 @@ func (k *kernel) pass() (acc, top, sum *ir.Value) {
 	c := family.Named("c", k.Mul(k.scale, k.f32(math.Log2E)))
 	before := family.Named("before", k.Sub(k.n, tokens)) // keys before the first query's own
 	own := family.Named("own", k.Add(k.token, before))   // of each row, the last key it sees
-	if k.p.Window > 0 { // whatever it is, no key less it leaves 32 bits
+	if k.p.Window > 0 {                                  // whatever it is, no key less it leaves 32 bits
 		k.window = k.Max(k.window, k.Int(0))
 		own = k.Max(own, k.Int(-1))
 	}

@@ -181,6 +181,9 @@ func (r *checkReport) run(ctx context.Context, j *job, f *checkFlags, dev bench.
 	if err != nil {
 		return err
 	}
+	if err := checkable(j.problem, plan, nil); err != nil { // before parts of what is too large are drawn
+		return err
+	}
 	parts, err := j.problem.Parts(r.Config, rand.New(rand.NewPCG(f.vm.seed, 0)), f.parts)
 	if err != nil {
 		return err
@@ -193,7 +196,7 @@ func (r *checkReport) run(ctx context.Context, j *job, f *checkFlags, dev bench.
 		return err
 	}
 	if len(parts) == 0 {
-		return usagef("%s: nothing to check: no block of this problem writes anything", j.problem)
+		return usagef("%s: nothing to check: no block writes anything of %s: want longer sequences, or more of them", j.family.Name, j.problem.Settings())
 	}
 	v := &checkRun{dev: dev, args: j.problem.Args(), data: data}
 	if err := v.launch(ctx, c, text, parts); err != nil {
