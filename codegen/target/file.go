@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -22,6 +23,7 @@ const maxFile = 1 << 20
 // gpus.json. Needed are id, compute_capability, sm_count, clock_mhz and
 // bandwidth_gbs. Rates are those of rate_key, or, if that is missing, of a GPU
 // of the same compute capability; fma_per_sm_clk replaces them kind by kind.
+// Peaks in peak_dense_tflops must agree with what rates and clocks give.
 // Limits that are missing are those of such a GPU. The errors name file and
 // line.
 //
@@ -92,8 +94,15 @@ func parseGPU(data []byte) (*GPU, error) {
 	return g, nil
 }
 
-// mostFigure is more than any figure of a GPU in gpus.json's units will be for long.
-const mostFigure = 1e7
+// Figures bound those of a GPU in gpus.json's units, and rates in GB/s: none is less or
+// more, and none will be for long.
+const (
+	LeastFigure = 1e-3
+	MostFigure  = 1e7
+)
+
+// isFigure says whether a number can be a figure of a GPU.
+func isFigure(x float64) bool { return x >= LeastFigure && x <= MostFigure }
 
 // checkOwn refuses a record that lacks what everything else is computed from.
 func (g *GPU) checkOwn(data []byte) error {
@@ -122,15 +131,15 @@ func (g *GPU) checkOwn(data []byte) error {
 		{"max_blocks_per_sm", float64(g.MaxBlocksPerSM), false},
 	} {
 		if n.needed && n.value == 0 && !bytes.Contains(data, []byte(`"`+n.key+`"`)) {
-			return at(data, "", "%s is missing: want a number above 0, up to %g", n.key, float64(mostFigure))
+			return at(data, "", "%s is missing: want a number from %g to %g", n.key, LeastFigure, MostFigure)
 		}
-		if n.value < 0 || n.needed && n.value == 0 || n.value > mostFigure {
-			return at(data, n.key, "%s is %g: want a number above 0, up to %g", n.key, n.value, float64(mostFigure))
+		if !isFigure(n.value) && (n.needed || n.value != 0) {
+			return at(data, n.key, "%s is %g: want a number from %g to %g", n.key, n.value, LeastFigure, MostFigure)
 		}
 	}
 	for _, b := range g.L2Bandwidth {
-		if !(b.GBs > 0) {
-			return at(data, "l2_bandwidth", "l2_bandwidth of %g GB/s: want a number above 0", b.GBs)
+		if !isFigure(b.GBs) {
+			return at(data, "l2_bandwidth", "l2_bandwidth of %g GB/s: want a number from %g to %g", b.GBs, LeastFigure, MostFigure)
 		}
 	}
 	return nil
@@ -160,7 +169,7 @@ func (g *GPU) complete(data []byte, own map[Math]float64) error {
 		rates[m] = r
 	}
 	for _, m := range sortedKeys(own) {
-		if !slices.Contains(Maths(), m) || !(own[m] >= 0 && own[m] <= mostFigure) {
+		if !slices.Contains(Maths(), m) || own[m] != 0 && !isFigure(own[m]) {
 			return at(data, string(m), "fma_per_sm_clk: %s %g: want a kind of arithmetic of gpus.json and a rate", m, own[m])
 		}
 		if rates[m] = own[m]; own[m] == 0 {
@@ -184,7 +193,32 @@ func (g *GPU) complete(data []byte, own map[Math]float64) error {
 	if err := g.join(t.archs, rates); err != nil {
 		return at(data, "", "%w", err)
 	}
+	if err := g.checkPeaks(data); err != nil {
+		return err
+	}
 	return t.giveL2(g)
+}
+
+// mostApart is how far a peak that a record states may be from the one that its rate and
+// clock give: those that vendors print are rounded, and up to 5 % away.
+const mostApart = 0.1
+
+// checkPeaks refuses stated peaks that contradict those that are computed with.
+func (g *GPU) checkPeaks(data []byte) error {
+	for _, m := range sortedKeys(g.PublishedTFLOPS) {
+		stated := g.PublishedTFLOPS[m]
+		p, ok := g.Peak(m)
+		switch {
+		case !slices.Contains(Maths(), m):
+			return at(data, "peak_dense_tflops", "peak_dense_tflops: %s %g: want a kind of arithmetic of gpus.json", m, stated)
+		case !ok:
+			return at(data, "peak_dense_tflops", "peak_dense_tflops: %s %g: no rate of it is known: want one in fma_per_sm_clk", m, stated)
+		case !(math.Abs(stated-p.TFLOPS) <= mostApart*p.TFLOPS):
+			return at(data, "peak_dense_tflops", "peak_dense_tflops: %s %g: %d SMs x %g FMA x 2 x %g MHz are %.4g: want that within %g %%, or the rate in fma_per_sm_clk",
+				m, stated, g.SMs, p.Rate, p.ClockMHz, p.TFLOPS, mostApart*100)
+		}
+	}
+	return nil
 }
 
 // recordKeys are the keys that a record may have.

@@ -51,6 +51,20 @@ func TestOwnGPUUnderAKnownName(t *testing.T) {
 	require.Equal(t, 100, g.SMs)
 }
 
+// A peak that a record states beside what it is computed from must agree with it.
+func TestOwnPeak(t *testing.T) {
+	g, err := readText(t, own(`"clock_mhz":1830,"bandwidth_gbs":1,"peak_dense_tflops":{"bf16":989.4}`))
+	require.NoError(t, err)
+	require.Equal(t, 989.4, g.PublishedTFLOPS[BF16])
+	_, err = readText(t, own(`"clock_mhz":1980,"bandwidth_gbs":1,"peak_dense_tflops":{"bf16":500},"fma_per_sm_clk":{"bf16":957}`))
+	require.NoError(t, err)
+}
+
+// own is a record with some keys.
+func own(keys string) string {
+	return `{"id":"a","sm_count":132,"compute_capability":"9.0",` + keys + `}`
+}
+
 func TestBadOwnGPU(t *testing.T) {
 	for text, want := range map[string]string{
 		``:                                "1: the text ends early",
@@ -61,15 +75,25 @@ func TestBadOwnGPU(t *testing.T) {
 		"{\n\n\"sm_cout\": 5}":            `3: unknown key "sm_cout"`,
 		`{"id": "A B"}`:                   `1: id "A B": want small letters`,
 		"{\"id\": \"a\",\n\"id\": \"b\"}": "2: id: there in line 1 too: want it once",
-		`{"id": "a", "sm_count": 4, "clock_mhz": 1e300}`: "1: clock_mhz is 1e+300: want a number above 0, up to 1e+07",
-		`{"id": "a"}`:                                      "1: sm_count is missing: want a number above 0",
-		"{\"id\": \"a\",\n\"sm_count\": 0}":                "2: sm_count is 0: want a number above 0",
+		`{"id": "a", "sm_count": 4, "clock_mhz": 1e300}`: "1: clock_mhz is 1e+300: want a number from 0.001 to 1e+07",
+		`{"id": "a"}`:                                      "1: sm_count is missing: want a number from 0.001",
+		"{\"id\": \"a\",\n\"sm_count\": 0}":                "2: sm_count is 0: want a number from 0.001",
 		"{\"id\": \"a\",\n\"compute_capability\": \"zz\"}": `2: compute capability "zz": want major.minor, like 9.0`,
 		"{\"id\":\"a\",\n\"sm_count\":-1}":                 "2: sm_count is -1",
 		`{"id":"a","sm_count":1,"clock_mhz":1,"bandwidth_gbs":1,"compute_capability":"3.5"}`:                             "compute_capability 3.5: kgen knows none",
 		`{"id":"a","sm_count":1,"clock_mhz":1,"bandwidth_gbs":1,"compute_capability":"9.0","rate_key":"x"}`:              `rate_key "x": want one of`,
 		`{"id":"a","sm_count":1,"clock_mhz":1,"bandwidth_gbs":1,"compute_capability":"9.0","fma_per_sm_clk":{"fp99":1}}`: "fma_per_sm_clk: fp99 1: want a kind",
 		`{"id":"a","sm_count":1,"clock_mhz":1,"bandwidth_gbs":1,"compute_capability":"9.0","l2_bandwidth":[{"gbs":0}]}`:  "l2_bandwidth of 0 GB/s",
+		own(`"clock_mhz":1e-300,"bandwidth_gbs":1`):                                                                      "1: clock_mhz is 1e-300: want a number from 0.001 to 1e+07",
+		own(`"clock_mhz":1,"bandwidth_gbs":1e-300`):                                                                      "1: bandwidth_gbs is 1e-300: want a number from 0.001 to 1e+07",
+		own(`"clock_mhz":1,"bandwidth_gbs":1,"tensor_clock_mhz":1e-300`):                                                 "1: tensor_clock_mhz is 1e-300: want a number from 0.001",
+		own(`"clock_mhz":1,"bandwidth_gbs":1,"l2_mib":1e-300`):                                                           "1: l2_mib is 1e-300: want a number from 0.001",
+		own(`"clock_mhz":1,"bandwidth_gbs":1,"l2_bandwidth":[{"gbs":1e300}]`):                                            "1: l2_bandwidth of 1e+300 GB/s: want a number from 0.001 to 1e+07",
+		own(`"clock_mhz":1,"bandwidth_gbs":1,"fma_per_sm_clk":{"bf16":1e-300}`):                                          "1: fma_per_sm_clk: bf16 1e-300: want",
+		own(`"clock_mhz":1980,"bandwidth_gbs":1,` + "\n" + `"peak_dense_tflops":{"bf16":500}`):                           "2: peak_dense_tflops: bf16 500: 132 SMs x 2048 FMA x 2 x 1980 MHz are 1071: want that within 10 %, or the rate in fma_per_sm_clk",
+		own(`"clock_mhz":1980,"bandwidth_gbs":1,"peak_dense_tflops":{"bf16":0}`):                                         "1: peak_dense_tflops: bf16 0: 132 SMs",
+		own(`"clock_mhz":1980,"bandwidth_gbs":1,"peak_dense_tflops":{"fp4":500}`):                                        "1: peak_dense_tflops: fp4 500: no rate of it is known: want one in fma_per_sm_clk",
+		own(`"clock_mhz":1980,"bandwidth_gbs":1,"peak_dense_tflops":{"banana":1}`):                                       "1: peak_dense_tflops: banana 1: want a kind of arithmetic of gpus.json",
 		`{"id":"a","sm_count":1,"clock_mhz":1,"bandwidth_gbs":1,"compute_capability":"nine"}`:                            `compute capability "nine"`,
 	} {
 		_, err := readText(t, text)

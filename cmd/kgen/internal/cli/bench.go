@@ -155,8 +155,8 @@ func measuredRoofs(r roofline.Roofs, file string) (roofline.Roofs, error) {
 		default:
 			continue
 		}
-		if !(c.Rate > 0) || c.Provenance != bench.Measured || c.In != "GB/s" {
-			return r, usagef("--ceilings %s: %s %s: %g %s: want a measured rate in GB/s", file, c.Unit, c.Pattern, c.Rate, c.In)
+		if !(c.Rate >= target.LeastFigure && c.Rate <= target.MostFigure) || c.Provenance != bench.Measured || c.In != "GB/s" {
+			return r, usagef("--ceilings %s: %s %s: %g %s: want a measured rate from %g to %g GB/s", file, c.Unit, c.Pattern, c.Rate, c.In, target.LeastFigure, target.MostFigure)
 		}
 		if roof.Basis != target.Probed || roof.Value < c.Rate {
 			*roof = target.Figure{Value: c.Rate, Basis: target.Probed, Note: c.Pattern + ", " + filepath.Base(file)}

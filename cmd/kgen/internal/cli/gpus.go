@@ -23,7 +23,8 @@ func (a *app) gpusCommand() *cobra.Command {
 A name is an id, an alias such as h100 or sm_86, or what the driver reports; a
 name that ends in .json is a file with a GPU of your own: an object with the keys
 that --json prints, of which id, compute_capability, sm_count, clock_mhz and
-bandwidth_gbs are needed. --gpu takes such a file everywhere.
+bandwidth_gbs are needed. --gpu takes such a file everywhere. Peaks are computed from
+SMs, clocks and fma_per_sm_clk; those in peak_dense_tflops must agree with them.
 Bandwidth is the memory's: "device" is from the clock and bus width that a
 driver reports, "published" is what the vendor prints. TFLOP/s are dense, of
 16-bit tensor instructions with 32-bit accumulation, from SMs, rate and clock.`,
