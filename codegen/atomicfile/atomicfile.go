@@ -31,8 +31,8 @@ func Bytes(path string, data []byte) File {
 	}}
 }
 
-// Write writes the files beside their places first, and renames them once all
-// are whole: when one cannot be written, none is replaced. Permissions are 0666
+// Write writes the files beside their places first, and renames them, in their order,
+// once all are whole: when one cannot be written, none is replaced. Permissions are 0666
 // less the umask. A device or pipe is written as it is. Errors are an
 // *[fs.PathError] that names a file of the caller's.
 func Write(files ...File) (err error) {

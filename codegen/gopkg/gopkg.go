@@ -142,6 +142,22 @@ func Write(p *Package) (map[string][]byte, error) {
 	return files, nil
 }
 
+// UnfinishedFile is the name of what Unfinished returns.
+const UnfinishedFile = "unfinished.go"
+
+// Unfinished is a file to have in a package's folder while its files are replaced. It does
+// not compile, so that nobody builds a package of two runs' files when the second is
+// stopped.
+func Unfinished(p *Package) []byte {
+	return []byte("// " + fmt.Sprintf(generated, p.Version) + "\n\npackage " + p.Name + `
+
+// The run of kgen that was to replace this package's files was stopped. Run it again:
+//
+//	` + p.Command + `
+var _ = kgenWasStoppedAndMustRunAgain
+`)
+}
+
 // Ours tells whether text is that of a file that kgen wrote.
 func Ours(text []byte) bool {
 	line, _, _ := strings.Cut(string(text), "\n")

@@ -36,8 +36,8 @@ and tensor maps and Blackwell has the latter, there is a variant of each: plans 
 the one with tensor maps for devices of which Device.TensorMaps says that they can be encoded.
 
 The folder must be new, empty or of an earlier run, and is made with those above
-it; what an earlier run wrote
-is replaced. The same command with the same store gives the same bytes.`,
+it; what an earlier run wrote is replaced. A run that is killed while it replaces
+files leaves a package that does not compile, and the next one mends it. The same command with the same store gives the same bytes.`,
 		Example: `  kgen generate flashattn gemm layernorm paged --gpu a100,h100 -o kernels --package kernels
   kgen generate flashattn:head-dim=64,causal=false --gpu rtx4090 -o attn --package attn
   kgen generate gemm --gpu a100 --rule gemm-a100-sxm4-80-rule.json -o gemm`,
@@ -83,7 +83,7 @@ is replaced. The same command with the same store gives the same bytes.`,
 			if err != nil {
 				return usage(err)
 			}
-			if err := writePackage(dir, files); err != nil {
+			if err := writePackage(dir, p, files); err != nil {
 				return err
 			}
 			g.tell()

@@ -22,18 +22,21 @@ func packageFolder(dir string) error {
 	if err != nil {
 		return usagef("-o %s: %w", dir, reason(err))
 	}
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), atomicfile.Unfinished) })
 	if len(entries) == 0 {
 		return nil
 	}
-	if _, err := ours(dir, "doc.go"); err != nil {
+	_, err = ours(dir, "doc.go")
+	if _, stopped := ours(dir, gopkg.UnfinishedFile); err != nil && stopped != nil {
 		return usagef("-o %s: holds files that kgen did not write: want a new or empty folder", dir)
 	}
 	return nil
 }
 
-// writePackage writes the files, all or none, and removes what an earlier run wrote
-// and this one did not.
-func writePackage(dir string, files map[string][]byte) error {
+// writePackage writes the files, and removes what an earlier run wrote and this one did
+// not. If a file cannot be written none is replaced; if it is killed between the first and
+// the last that is, what is left does not compile.
+func writePackage(dir string, p *gopkg.Package, files map[string][]byte) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return outputError("-o", dir, err)
 	}
@@ -41,24 +44,33 @@ func writePackage(dir string, files map[string][]byte) error {
 	if err != nil {
 		return outputError("-o", dir, err)
 	}
-	var out []atomicfile.File
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil && !slices.Contains(old, name) {
+	out := replacing(dir, p, files)
+	for _, f := range out {
+		name := filepath.Base(f.Path)
+		if _, err := os.Lstat(f.Path); err == nil && !slices.Contains(old, name) {
 			return usagef("-o %s: %s is not of an earlier run: want a new or empty folder", dir, name)
 		}
-		out = append(out, atomicfile.Bytes(filepath.Join(dir, name), files[name]))
 	}
 	if err := atomicfile.Write(out...); err != nil {
 		return outputError("-o", dir, err)
 	}
-	for _, name := range old {
-		if _, kept := files[name]; !kept {
-			if err := os.Remove(filepath.Join(dir, name)); err != nil {
-				return outputError("-o", dir, err)
-			}
+	gone := slices.DeleteFunc(old, func(name string) bool { return files[name] != nil || name == gopkg.UnfinishedFile })
+	for _, name := range append(gone, gopkg.UnfinishedFile) {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			return outputError("-o", dir, err)
 		}
 	}
 	return nil
+}
+
+// replacing are the files to write, in the order in which they come to their places: first
+// the one that does not compile, which is removed when the package is whole.
+func replacing(dir string, p *gopkg.Package, files map[string][]byte) []atomicfile.File {
+	out := []atomicfile.File{atomicfile.Bytes(filepath.Join(dir, gopkg.UnfinishedFile), gopkg.Unfinished(p))}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		out = append(out, atomicfile.Bytes(filepath.Join(dir, name), files[name]))
+	}
+	return out
 }
 
 // errNotOurs is of a file that no earlier run wrote.
