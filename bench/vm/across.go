@@ -10,21 +10,18 @@ import (
 
 // shadow is what a launch remembers of the blocks' accesses to a page of
 // global memory, word by word: the last write, and a read.
-type shadow struct {
-	w, r *[shadowSize / 4]trace // nil: none
-}
+type shadow struct{ w, r traces }
 
 // trace names an access of some block: an index in launch.accesses, the lane,
 // and which bytes of the word. The zero trace is none.
 type trace uint32
 
 const (
-	traceLane          = 4 // shifts
-	traceIndex         = 10
-	traceMore    trace = 1 << 9 // of a read: other blocks read it too
-	maxAccesses        = 1 << (32 - traceIndex)
-	detailed           = 1 << 20 // accesses that are kept one by one
-	bytesOfTrace       = 15
+	traceLane    = 4 // shifts
+	traceIndex   = 9
+	maxAccesses  = 1 << (32 - traceIndex)
+	detailed     = 1 << 20 // accesses that are kept one by one
+	bytesOfTrace = 15
 )
 
 func (t trace) bytes() uint32 { return uint32(t) & bytesOfTrace }
@@ -56,6 +53,8 @@ type across struct {
 	mixed    map[uint64][]trace // writes of words by several blocks, byte by byte
 	located  map[uint64]*location
 	held     []heldUse
+
+	w, r pageTraces // of the page that is being compared
 }
 
 func (x *across) init() {
@@ -77,6 +76,14 @@ func (x *across) shadow(p *page) *shadow {
 		list[i] = new(shadow)
 	}
 	return list[i]
+}
+
+// load finds a page's shadow, and unpacks it.
+func (x *across) load(p *page) *shadow {
+	s := x.shadow(p)
+	s.w.unpack(&x.w)
+	s.r.unpack(&x.r)
+	return s
 }
 
 // flush writes the block's pages back and compares its accesses with those of
@@ -156,21 +163,20 @@ func (r *raceState) packReads() {
 // compareReads is compare for packed reads.
 func (r *raceState) compareReads(x *across, set *readSet) {
 	p := &page{key: (set.al.addr + uint64(set.off)) >> shadowBits, al: set.al, off: set.off}
-	s := x.shadow(p)
+	s := x.load(p)
 	for i, m := range set.bytes {
 		for m != 0 {
 			first := bits.TrailingZeros64(m) &^ 3
 			t := r.trace(x, set.s, uint32(m>>first&bytesOfTrace))
 			m &^= bytesOfTrace << first
 			word := i<<4 + first>>2
-			if s.w != nil {
-				mine := meeter{r, x, p, p.key<<shadowBits + uint64(4*word), t, set.s.event(), false}
-				mine.against(s.w[word], true)
-				mine.againstMixed()
-			}
-			s.keepRead(x, word, t)
+			mine := meeter{r, x, p, p.key<<shadowBits + uint64(4*word), t, set.s.event(), false}
+			mine.against(x.w[word], true)
+			mine.againstMixed()
+			x.keepRead(word, t)
 		}
 	}
+	s.r.pack(&x.r)
 }
 
 // writeBack copies the bytes that were written to the allocation.
@@ -195,10 +201,11 @@ func (p *page) writeBack() {
 // compare finds accesses to a page that race with other blocks', and leaves
 // traces for the blocks to come.
 func (r *raceState) compare(x *across, p *page) {
-	s := x.shadow(p)
+	s := x.load(p)
 	grain := r.b.l.kern.globalGrain
 	per := 4 >> grain // cells of a word
 	whole := uint32(1)<<(1<<grain) - 1
+	var wrote, read bool
 	for word := range (p.n + 3) / 4 {
 		var wm, rm uint32
 		var ws, rs stamp
@@ -213,32 +220,30 @@ func (r *raceState) compare(x *across, p *page) {
 				rs = rd
 			}
 		}
-		if wm|rm == 0 {
-			continue
-		}
 		addr := p.key<<shadowBits + uint64(4*word)
 		if wm != 0 {
-			if s.w == nil {
-				s.w = new([shadowSize / 4]trace)
-			}
 			t := r.trace(x, ws, wm)
 			mine := meeter{r, x, p, addr, t, ws.event(), true}
-			mine.against(s.w[word], true)
-			if s.r != nil {
-				mine.against(s.r[word], false)
-			}
+			mine.against(x.w[word], true)
+			mine.against(x.r[word], false)
 			mine.againstMixed()
-			s.keepWrite(x, word, t, addr)
+			x.keepWrite(word, t, addr)
+			wrote = true
 		}
 		if rm != 0 {
 			t := r.trace(x, rs, rm)
-			if s.w != nil {
-				mine := meeter{r, x, p, addr, t, rs.event(), false}
-				mine.against(s.w[word], true)
-				mine.againstMixed()
-			}
-			s.keepRead(x, word, t)
+			mine := meeter{r, x, p, addr, t, rs.event(), false}
+			mine.against(x.w[word], true)
+			mine.againstMixed()
+			x.keepRead(word, t)
+			read = true
 		}
+	}
+	if wrote {
+		s.w.pack(&x.w)
+	}
+	if read {
+		s.r.pack(&x.r)
 	}
 }
 
@@ -277,8 +282,8 @@ func (r *raceState) trace(x *across, s stamp, bytes uint32) trace {
 }
 
 // keepWrite makes a write the last of a word.
-func (s *shadow) keepWrite(x *across, word int, t trace, addr uint64) {
-	old := s.w[word]
+func (x *across) keepWrite(word int, t trace, addr uint64) {
+	old := x.w[word]
 	if old != 0 && old.bytes()&^t.bytes() != 0 {
 		if x.accesses[old>>traceIndex].block == x.accesses[t>>traceIndex].block {
 			t |= trace(old.bytes())
@@ -286,22 +291,19 @@ func (s *shadow) keepWrite(x *across, word int, t trace, addr uint64) {
 			x.mixed[addr] = append(x.mixed[addr], old)
 		}
 	}
-	s.w[word] = t
+	x.w[word] = t
 }
 
 // keepRead notes that a block read a word.
-func (s *shadow) keepRead(x *across, word int, t trace) {
-	if s.r == nil {
-		s.r = new([shadowSize / 4]trace)
-	}
-	old := s.r[word]
+func (x *across) keepRead(word int, t trace) {
+	old := x.r[word]
 	switch {
 	case old == 0:
-		s.r[word] = t
+		x.r[word] = t
 	case x.accesses[old>>traceIndex].block != x.accesses[t>>traceIndex].block:
-		s.r[word] = t | traceMore | trace(old.bytes())
+		x.r[word] = t | trace(old.bytes())
 	default:
-		s.r[word] = old | trace(t.bytes())
+		x.r[word] = old | trace(t.bytes())
 	}
 }
 
@@ -584,10 +586,10 @@ func (x *across) wroteElsewhere(l *launch, h *heldUse) bool {
 	list := x.shadows[al]
 	off := int64(h.o.addr - al.addr)
 	for i := off &^ 3; i < off+int64(h.o.size); i += 4 {
-		if list == nil || list[i>>shadowBits] == nil || list[i>>shadowBits].w == nil {
+		if list == nil || list[i>>shadowBits] == nil {
 			continue
 		}
-		t := list[i>>shadowBits].w[i&shadowMask>>2]
+		t := list[i>>shadowBits].w.of(int(i & shadowMask >> 2))
 		if t != 0 && int64(x.accesses[t>>traceIndex].block) != h.block {
 			return true
 		}
