@@ -18,7 +18,7 @@ const maxPointers = 12
 
 // Access counts the accesses of one kind.
 type Access struct {
-	Requests int64 // warp instructions with a lane that accesses
+	Requests int64 // warp instructions with a lane that accesses, rows of boxes by tensor maps
 	Bytes    int64 // that the lanes ask for
 	Sectors  int64 // different 32-byte sectors of each request, added up
 }

@@ -264,8 +264,8 @@ func (w *walk) boxes(in *simt.Instr, coordinates []*simt.Value, kind *Access, f 
 		here := w.guarded(in, warp, g)
 		for l := range warpSize {
 			if here>>l&1 != 0 {
-				kind.Requests++
 				box(m, base, at, warp*warpSize+l, func(from, to int64) {
+					kind.Requests++
 					kind.Bytes += to - from
 					f(from, to)
 				})
