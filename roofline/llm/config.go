@@ -33,6 +33,8 @@ type Config struct {
 	Window    int64    // tokens that a query of a layer in Windowed sees, itself among them
 	Windowed  []bool   // of each layer; nil: all see all
 	Positions int64    // that have a learned vector
+	Longest   int64    // tokens of the longest sequence that the model is made for; 0: not told
+	Untyped   bool     // the file names no type, and BF16 is supposed
 	Notes     []string // what the file leaves open, a sentence each
 
 	perLayer, once int64 // parameters of norms and biases

@@ -67,7 +67,7 @@ func TestPublishedConfigs(t *testing.T) {
 		require.Equal(t, p.parameters, c.Parameters(), p.name)
 		require.Empty(t, c.Notes, p.name)
 		for _, phase := range []Phase{Prefill, Decode, Train} {
-			r := &Run{Config: c, GPU: gpu(t, "h100"), Phase: phase, Batch: 1, Seq: 2048, TP: 1, PP: 1, DP: 1, KV: BF16}
+			r := &Run{Config: c, GPU: gpu(t, "h100"), Phase: phase, Batch: 1, Seq: 1024, TP: 1, PP: 1, DP: 1, KV: BF16}
 			rep := analyse(t, r)
 			// What the rule of 2 or 6 for each parameter and token leaves out is attention and the embedding.
 			require.InDelta(t, 1, rep.FLOPs/rep.RuleFLOPs, 0.4, p.name)
@@ -147,7 +147,7 @@ func TestNested(t *testing.T) {
 	_, err = lookup(t, "{\n\"text_config\": {\n\"model_type\": \"llama\"\n}\n}")
 	require.ErrorContains(t, err, "config.json:4: hidden_size is missing")
 	_, err = lookup(t, "{\n\"text_config\": 3}")
-	require.ErrorContains(t, err, "config.json:2: want an object")
+	require.ErrorContains(t, err, "config.json:2: text_config 3: want an object, in braces")
 	c, err := lookup(t, `{"model_type": "newest", `+sizes+"}")
 	require.NoError(t, err)
 	require.Equal(t, []string{"model_type newest is not known: its norms, biases and MLP are counted as Llama's"}, c.Notes)
@@ -188,4 +188,45 @@ func TestOtherArchitectures(t *testing.T) {
 		_, err := lookup(t, "{\"hidden_size\": 64, \"intermediate_size\": 128, \"num_hidden_layers\": 2,\n"+harmless+",\n\"num_attention_heads\": 4, \"vocab_size\": 100}")
 		require.NoError(t, err, harmless)
 	}
+}
+
+// TestContradictions: two keys that say different things of one are refused, what is left
+// out of the count is noted.
+func TestContradictions(t *testing.T) {
+	const sizes = `{"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100,` + "\n"
+	for text, want := range map[string]string{
+		`"n_embd": 128`: "n_embd 128 beside hidden_size 64: want one of them",
+		`"n_layer": 3`:  "n_layer 3 beside num_hidden_layers 2: want one of them",
+		`"model_type": "gpt2", "n_positions": 10, "n_head": 8`: "n_head 8 beside num_attention_heads 4: want one of them",
+		`"torch_dtype": "float16", "dtype": "bfloat16"`:        `dtype "bfloat16" beside torch_dtype "float16": want one of them`,
+		`"v_head_dim": 32`:                                       "v_head_dim 32: values of another width than head_dim 16: want grouped-query attention",
+		`"num_nextn_predict_layers": -1`:                         "num_nextn_predict_layers -1: want a whole number from 1",
+		`"max_position_embeddings": "long"`:                      `max_position_embeddings "long": want a whole number`,
+		`"num_nextn_predict_layers": 1, "v_head_dim": "sixteen"`: `v_head_dim "sixteen": want a whole number`,
+	} {
+		_, err := lookup(t, sizes+text+"}")
+		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, err, "config.json:2: ")
+	}
+	c, err := lookup(t, sizes+`"n_embd": 64, "n_layer": 2, "torch_dtype": "float16", "dtype": "float16", "v_head_dim": 16, "num_nextn_predict_layers": 2, "max_position_embeddings": 1000}`)
+	require.NoError(t, err)
+	require.Equal(t, []string{"num_nextn_predict_layers 2: the layers that foretell further tokens are not counted"}, c.Notes)
+	r := &Run{Config: c, Phase: Prefill, Seq: 1000}
+	require.Equal(t, c.Notes, r.Notes())
+	r.Seq = 1001
+	require.Equal(t, append(c.Notes, "1001 tokens are more than the 1000 of max_position_embeddings"), r.Notes())
+	// What a decoder within says hides what is said around it by another word.
+	c, err = lookup(t, `{"dtype": "float32", "hidden_size": 7, "text_config": `+strings.Replace(sizes, "hidden_size", "n_embd", 1)+`"model_type": "gpt2", "torch_dtype": "float16", "n_positions": 64}}`)
+	require.NoError(t, err)
+	require.Equal(t, F16, c.Type)
+	require.EqualValues(t, 64, c.Hidden)
+	// Learned positions end; a type that no key tells is supposed.
+	require.True(t, !c.Untyped)
+	r = &Run{Config: c, GPU: gpu(t, "h100"), Phase: Prefill, Batch: 1, Seq: 65, TP: 1, PP: 1, DP: 1, KV: F16}
+	_, err = Analyse(r)
+	require.EqualError(t, err, "--seq 65: want at most the 64 positions that the model has vectors for")
+	c, err = lookup(t, sizes+`"model_type": "llama"}`)
+	require.NoError(t, err)
+	r.Config = c
+	require.Equal(t, []string{"no torch_dtype or dtype tells the type: counted as bf16; --type takes another"}, r.Notes())
 }

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -68,6 +69,9 @@ func parse(name string, b []byte) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := f.agree(); err != nil {
+		return nil, err
+	}
 	for _, s := range sizes {
 		if err := f.size(&s, c); err != nil {
 			return nil, err
@@ -89,7 +93,7 @@ var nested = []string{"text_config", "llm_config", "language_config"}
 // open reads the object with the decoder's sizes: the file's, or one in it.
 func open(name string, b []byte) (f *file, note string, err error) {
 	f = &file{name: name, members: map[string]jsontext.Member{}}
-	if err := f.add(b, 1); err != nil {
+	if err := f.add("", b, 1); err != nil {
 		return nil, "", err
 	}
 	for _, key := range nested {
@@ -99,22 +103,55 @@ func open(name string, b []byte) (f *file, note string, err error) {
 		}
 		delete(f.members, "model_type") // of the whole
 		delete(f.members, "architectures")
-		return f, key + " alone is counted: not what sees images", f.add(m.Value, m.Line)
+		return f, key + " alone is counted: not what sees images", f.add(key, m.Value, m.Line)
 	}
 	return f, "", nil
 }
 
-// add reads an object that begins in a line; its keys hide those that are there.
-func (f *file) add(b []byte, line int) error {
+// add reads an object, a key's or the file's, that begins in a line; its keys hide those that are there.
+func (f *file) add(key string, b []byte, line int) error {
+	if key != "" && !bytes.HasPrefix(bytes.TrimSpace(b), []byte("{")) {
+		return f.errorf(key, " %s: want an object, in braces", clip(b))
+	}
 	all, end, wrong := jsontext.Members(b)
 	if wrong != nil {
 		return fmt.Errorf("%s:%w", f.name, &jsontext.Error{Line: wrong.Line + line - 1, Err: wrong.Err})
 	}
 	f.end = end + line - 1
+	for _, words := range synonyms() {
+		if slices.ContainsFunc(all, func(m jsontext.Member) bool { return slices.Contains(words, m.Key) }) {
+			for _, w := range words { // of the object around it
+				delete(f.members, w)
+			}
+		}
+	}
 	for _, m := range all {
 		m.Line += line - 1
 		if string(m.Value) != "null" { // as if it were not there
 			f.members[m.Key] = m
+		}
+	}
+	return nil
+}
+
+// synonyms are the keys that say the same.
+func synonyms() [][]string {
+	all := [][]string{{"torch_dtype", "dtype"}} // the name until 2025, and since
+	for _, s := range sizes {
+		if s.short != "" && s.short != s.key {
+			all = append(all, []string{s.key, s.short})
+		}
+	}
+	return all
+}
+
+// agree refuses synonyms that say different things.
+func (f *file) agree() error {
+	for _, words := range synonyms() {
+		a, inA := f.members[words[0]]
+		b, inB := f.members[words[1]]
+		if inA && inB && string(a.Value) != string(b.Value) {
+			return f.errorf(b.Key, " %s beside %s %s: want one of them", clip(b.Value), a.Key, clip(a.Value))
 		}
 	}
 	return nil
@@ -253,11 +290,28 @@ func (f *file) rest(c *Config, a *architecture) (err error) {
 			return err
 		}
 	}
-	for _, key := range []string{"torch_dtype", "dtype"} { // the name until 2025, and since
+	if c.Longest, err = f.whole("max_position_embeddings", mostPositions); err != nil {
+		return err
+	}
+	if m, ok := f.members["num_nextn_predict_layers"]; ok && string(m.Value) != "0" {
+		n, err := f.whole(m.Key, 1<<14)
+		if err != nil {
+			return err
+		}
+		c.Notes = append(c.Notes, fmt.Sprintf("%s %d: the layers that foretell further tokens are not counted", m.Key, n))
+	}
+	return f.typ(c)
+}
+
+// typ reads the type of weights and activations.
+func (f *file) typ(c *Config) error {
+	c.Untyped = true
+	for _, key := range []string{"torch_dtype", "dtype"} {
 		m, ok := f.members[key]
 		if !ok {
 			continue
 		}
+		c.Untyped = false
 		name, err := strconv.Unquote(string(m.Value))
 		if c.Type, ok = named[name]; !ok || err != nil {
 			return f.errorf(key, ` %s: want "float16", "bfloat16" or "float32"`, clip(m.Value))
@@ -279,7 +333,11 @@ func (f *file) heads(c *Config) error {
 	case c.HeadDim == 0:
 		c.HeadDim = c.Hidden / c.Heads
 	}
-	return nil
+	values, err := f.whole("v_head_dim", 1<<12)
+	if err == nil && values != 0 && values != c.HeadDim {
+		err = f.errorf("v_head_dim", " %d: values of another width than head_dim %d: want grouped-query attention", values, c.HeadDim)
+	}
+	return err
 }
 
 // windows finds the layers that see a sliding window alone.

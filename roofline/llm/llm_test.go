@@ -254,7 +254,7 @@ func TestBadConfigs(t *testing.T) {
 	}
 	right, err := parse("config.json", []byte(with()))
 	require.NoError(t, err)
-	require.Equal(t, &Config{Name: "config.json", Hidden: 64, FFN: 1, Layers: 1, Heads: 4, KVHeads: 4, HeadDim: 16, Vocab: 1, Type: BF16, perLayer: 128, once: 64}, right)
+	require.Equal(t, &Config{Name: "config.json", Hidden: 64, FFN: 1, Layers: 1, Heads: 4, KVHeads: 4, HeadDim: 16, Vocab: 1, Type: BF16, Untyped: true, perLayer: 128, once: 64}, right)
 	for text, want := range map[string]string{
 		`{`:                               "1: the text ends early",
 		``:                                "1: the text ends early",

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kgen-dev/kgen/bench"
@@ -72,6 +73,8 @@ func (r *Run) Check() error {
 		return fmt.Errorf("--operations %g: at what rate? want --reached too", r.Operations)
 	case c.Heads%r.TP != 0 || c.FFN%r.TP != 0:
 		return fmt.Errorf("--tp %d: want a divisor of the %d heads and of the MLP's width %d", r.TP, c.Heads, c.FFN)
+	case c.Positions > 0 && r.Seq > c.Positions:
+		return fmt.Errorf("--seq %d: want at most the %d positions that the model has vectors for", r.Seq, c.Positions)
 	case c.Layers < r.PP:
 		return fmt.Errorf("--pp %d: want at most one stage for each of the %d layers", r.PP, c.Layers)
 	case r.Batch%r.DP != 0:
@@ -85,6 +88,19 @@ func (r *Run) Check() error {
 		return fmt.Errorf("--gpu %s: no rate is known for %s: want --type %s, or a GPU that has it, such as %s", r.GPU.ID, c.Type.Name, r.typesOfGPU(), having(&c.Type))
 	}
 	return nil
+}
+
+// Notes are what a reader of the report must know, a sentence each.
+func (r *Run) Notes() []string {
+	c := r.Config
+	notes := slices.Clone(c.Notes)
+	if c.Untyped {
+		notes = append(notes, fmt.Sprintf("no torch_dtype or dtype tells the type: counted as %s; --type takes another", c.Type.Name))
+	}
+	if c.Longest > 0 && r.Seq > c.Longest {
+		notes = append(notes, fmt.Sprintf("%d tokens are more than the %d of max_position_embeddings", r.Seq, c.Longest))
+	}
+	return notes
 }
 
 // typesOfGPU are the types that the run's GPU has a rate for.

@@ -66,7 +66,8 @@ With --model and no family: the least time of every operator of a language model
 tokens a second, memory and collectives, all by formula. A config.json is that of a
 dense decoder as Hugging Face's Transformers write it, of one of the model_types
   ` + llm.ModelTypes() + `
-One of another is counted as Llama's, with a note, if nothing in it says otherwise.`,
+One of another is counted as Llama's, with a note, if nothing in it says otherwise.
+Keys that contradict each other are refused.`,
 		example: `  kgen roofline gemm --gpu a100 --m 8192
   kgen roofline flashattn --gpu h100 --seq 16384 -o attention.svg
   kgen roofline softmax --gpu h100 --view instructions -o softmax.html

@@ -96,7 +96,7 @@ func (m *modelFlags) run(a *app, gpu string) error {
 	}
 	for _, t := range llm.Types() {
 		if t.Name == m.typ.value {
-			r.Config.Type = t
+			r.Config.Type, r.Config.Untyped = t, false
 		}
 	}
 	r.GPU, r.Phase, r.KV = g, llm.Phase(m.phase.value), r.Config.Type
@@ -123,7 +123,7 @@ func (m *modelFlags) run(a *app, gpu string) error {
 		return err
 	}
 	if a.json {
-		return a.printJSON(&modelReport{r.Config.Name, g.ID, r.Phase, r.Batch, r.Seq, r.TP, r.PP, r.DP, r.Config.Type.Name, r.KV.Name, rep, r.Config.Notes, drawing})
+		return a.printJSON(&modelReport{r.Config.Name, g.ID, r.Phase, r.Batch, r.Seq, r.TP, r.PP, r.DP, r.Config.Type.Name, r.KV.Name, rep, r.Notes(), drawing})
 	}
 	a.printModel(&r, rep)
 	if drawing != "" {
@@ -186,13 +186,15 @@ func (a *app) viewer(r *llm.Run) error {
 			GPU        string           `json:"gpu"`
 			As         string           `json:"as"`
 			Operators  []llm.Operator   `json:"operators"`
+			Notes      []string         `json:"notes,omitempty"`
 			Provenance bench.Provenance `json:"provenance"`
-		}{r.Config.Name, r.GPU.ID, "llm-viewer", ops, bench.Formula})
+		}{r.Config.Name, r.GPU.ID, "llm-viewer", ops, r.Notes(), bench.Formula})
 	}
 	fmt.Fprintf(a.out, "%s %s on %s: one layer and the head as LLM-Viewer counts them (formula)\n\n", r.Config.Name, r.Phase, r.GPU.Name)
 	a.operators(ops)
 	fmt.Fprintln(a.out, "\nNot counted so: causal masks, fused attention, grouped heads in the cache, the second operand of\n"+
 		"residual sums, the width of the MLP's activation, and half of the head's operations.")
+	a.printNotes(r)
 	return nil
 }
 
@@ -260,7 +262,11 @@ func (a *app) printModel(r *llm.Run, rep *llm.Report) {
 		fmt.Fprintf(a.out, "%-20s %.3g operations at that rate: %.3g GPU-seconds\n", "takes", r.Operations, rep.GPUSeconds)
 	}
 	a.printModelMemory(r, &rep.Memory)
-	for _, n := range c.Notes {
+	a.printNotes(r)
+}
+
+func (a *app) printNotes(r *llm.Run) {
+	for _, n := range r.Notes() {
 		fmt.Fprintf(a.out, "%-20s %s\n", "note", visible(n))
 	}
 }
