@@ -1,6 +1,10 @@
 package roofline
 
-import "github.com/kgen-dev/kgen/bench"
+import (
+	"fmt"
+
+	"github.com/kgen-dev/kgen/bench"
+)
 
 // Kernel is what a profiler, a device or the virtual machine saw a kernel do:
 // the mean of its launches.
@@ -56,6 +60,7 @@ type Traffic struct {
 	Least   Count   `json:"least"`
 	Counted Count   `json:"counted"`
 	Ratio   float64 `json:"ratio"` // counted / least; below 1 where results stay in the L2
+	Doubt   string  `json:"doubt,omitempty"`
 }
 
 // Traffic compares a kernel's bytes; nil where one of both is unknown.
@@ -63,7 +68,7 @@ func (k *Kernel) Traffic() *Traffic {
 	if k.Least.Value == 0 || k.Work.HBMBytes.Value == 0 || k.Work.HBMBytes.From == bench.Formula {
 		return nil
 	}
-	return &Traffic{k.Least, k.Work.HBMBytes, k.Work.HBMBytes.Value / k.Least.Value}
+	return &Traffic{Least: k.Least, Counted: k.Work.HBMBytes, Ratio: k.Work.HBMBytes.Value / k.Least.Value}
 }
 
 // Judged is a kernel held to a GPU's roofs.
@@ -72,6 +77,19 @@ type Judged struct {
 	*Assessment
 	Verdict *Verdict // nil without a time
 	Advice  string   // what to do next, one line
+}
+
+// Traffic is the kernel's, with a doubt where it is less than needed by more than the L2
+// spares: what lies in it before a launch is not read, and what stays in it is not written.
+func (j *Judged) Traffic() *Traffic {
+	t := j.Kernel.Traffic()
+	if t == nil {
+		return nil
+	}
+	if l2 := float64(j.Roofs.GPU.L2Bytes()); l2 > 0 && t.Least.Value-t.Counted.Value > 2*l2 {
+		t.Doubt = fmt.Sprintf("less than needed by more than an L2 of %g MiB can spare: is --bytes of one launch?", j.Roofs.GPU.L2MiB)
+	}
+	return t
 }
 
 // Judge assesses a kernel's work, and its time if it has one.

@@ -77,6 +77,9 @@ func Read(in io.Reader, name string) ([]Sample, error) {
 		}
 	}
 	if err := lines.Err(); err != nil {
+		if errors.Is(err, bufio.ErrTooLong) {
+			err = fmt.Errorf("a line of more than %d KiB: want a row of the table", bufio.MaxScanTokenSize>>10)
+		}
 		return nil, fmt.Errorf("%s:%d: %w", name, n+1, err)
 	}
 	if !ended {

@@ -224,3 +224,8 @@ func TestCutOff(t *testing.T) {
 		require.EqualError(t, err, "t.csv:2: no newline ends the last line: is the file cut off?")
 	}
 }
+
+func TestLongLine(t *testing.T) {
+	_, err := Read(strings.NewReader("type,m,n,k,latency_ms\n"+strings.Repeat("9", 1<<17)), "t.csv")
+	require.EqualError(t, err, "t.csv:2: a line of more than 64 KiB: want a row of the table")
+}

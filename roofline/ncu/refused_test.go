@@ -73,3 +73,8 @@ func TestSplitPlain(t *testing.T) {
 		require.Equal(t, want, fields)
 	})
 }
+
+func TestLongLine(t *testing.T) {
+	_, err := Read(strings.NewReader(head+strings.Repeat("9", maxLine+1)), "f.csv")
+	require.EqualError(t, err, "f.csv:2: a line of more than 4 MiB: want one of Nsight Compute's CSV")
+}

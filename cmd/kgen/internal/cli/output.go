@@ -66,6 +66,11 @@ func visible(text string) string {
 	return b.String()
 }
 
+// inLine is text as visible shows it, in one line: a name in a report or an error.
+func inLine(text string) string {
+	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(visible(text))
+}
+
 // paint colours text by its SGR code. Colour never carries a meaning alone.
 func (a *app) paint(code, text string) string {
 	if !a.colour() {

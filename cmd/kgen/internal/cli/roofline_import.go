@@ -23,6 +23,9 @@ type importFlags struct {
 	figure figureFlags
 }
 
+// mostWork is more operations or bytes than any launch has.
+const mostWork = 1e21
+
 // importReport is what kgen roofline import --json prints.
 type importReport struct {
 	GPU     string         `json:"gpu"`
@@ -34,7 +37,7 @@ type importReport struct {
 }
 
 func (a *app) importCommand() *cobra.Command {
-	f := &importFlags{flops: amount{least: 1, most: 1e30, unit: "operations"}, bytes: amount{least: 1, most: 1e30, unit: "bytes"}, math: choice{value: string(target.F32)}}
+	f := &importFlags{flops: amount{least: 1, most: mostWork, unit: "operations"}, bytes: amount{least: 1, most: mostWork, unit: "bytes"}, math: choice{value: string(target.F32)}}
 	for _, m := range target.Maths() {
 		f.math.words = append(f.math.words, string(m))
 	}
@@ -121,7 +124,7 @@ func pair(s *plot.Subject, before []*roofline.Judged) error {
 		s.Paths = append(s.Paths, plot.Path{Name: j.Kernel.Name, Kernels: []*roofline.Judged{before[i], j}, Arrows: true})
 	}
 	if len(s.Paths) == 0 {
-		return fmt.Errorf("no kernel of the same name, such as %s", visible(s.Kernels[0].Kernel.Name))
+		return fmt.Errorf("no kernel of the same name, such as %s", inLine(s.Kernels[0].Kernel.Name))
 	}
 	s.Kernels = alone
 	return nil
@@ -141,10 +144,10 @@ func (a *app) printImport(r *importReport, set *imported) {
 		fmt.Fprintf(a.out, "skipped   %d rows without a kernel or a time\n", r.Skipped)
 	}
 	if len(r.Unused) > 0 {
-		fmt.Fprintf(a.out, "not used  %s\n", visible(strings.Join(r.Unused, " ")))
+		fmt.Fprintf(a.out, "not used  %s\n", inLine(strings.Join(r.Unused, " ")))
 	}
 	for _, n := range r.Notes {
-		fmt.Fprintf(a.out, "note      %s\n", visible(n))
+		fmt.Fprintf(a.out, "note      %s\n", inLine(n))
 	}
 	if r.Drawing != "" {
 		fmt.Fprintf(a.out, "drawing   %s\n", r.Drawing)

@@ -267,7 +267,7 @@ func (a *app) printModel(r *llm.Run, rep *llm.Report) {
 
 func (a *app) printNotes(r *llm.Run) {
 	for _, n := range r.Notes() {
-		fmt.Fprintf(a.out, "%-20s %s\n", "note", visible(n))
+		fmt.Fprintf(a.out, "%-20s %s\n", "note", inLine(n))
 	}
 }
 

@@ -81,11 +81,11 @@ func (f *importFlags) judged(ctx context.Context, files []string) (*imported, er
 		}
 		at := cmp.Or(k.At, files[0])
 		if k.Work.Nothing() {
-			return nil, usagef("%s: kernel %s: a time alone: want bytes (dram__bytes.sum), instructions (sm__sass_thread_inst_executed_op_ffma_pred_on.sum and its like), or --flops and --bytes", at, visible(k.Name))
+			return nil, usagef("%s: kernel %s: a time alone: want bytes (dram__bytes.sum), instructions (sm__sass_thread_inst_executed_op_ffma_pred_on.sum and its like), or --flops and --bytes", at, inLine(k.Name))
 		}
 		j, err := k.Judge(roofs)
 		if err != nil {
-			return nil, usage(fmt.Errorf("%s: kernel %s: %w", at, visible(k.Name), err))
+			return nil, usage(fmt.Errorf("%s: kernel %s: %w", at, inLine(k.Name), err))
 		}
 		set.kernels = append(set.kernels, j)
 	}
@@ -298,6 +298,11 @@ func readTuning(file string, text []byte) (*imported, error) {
 	for i, b := range r.Best {
 		if !(b.TimeUS > 0) {
 			return nil, fmt.Errorf("%s: best.%d.time_us %g: want microseconds above 0", file, i, b.TimeUS)
+		}
+		for _, unit := range slices.Sorted(maps.Keys(b.Limits)) {
+			if b.Limits[unit] < 0 {
+				return nil, fmt.Errorf("%s: best.%d.limits.%s %g: want microseconds from 0", file, i, unit, b.Limits[unit])
+			}
 		}
 		w := roofs.WorkOf(b.Limits, bench.Predicted)
 		least := roofline.Count{}

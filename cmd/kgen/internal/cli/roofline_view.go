@@ -91,7 +91,7 @@ type verdictInfo struct {
 func verdictOf(j *roofline.Judged) *verdictInfo {
 	v := &verdictInfo{
 		Name: j.Kernel.Name, Launches: j.Kernel.Launches, ClockMHz: j.Kernel.ClockMHz, TFLOPS: j.AttainableTFLOPS(), Limit: j.Binding.Unit, LeastUS: j.LeastUS(),
-		Floors: j.Floors, Intensities: append([]roofline.Intensity{}, j.Intensities...), Traffic: j.Kernel.Traffic(), Advice: j.Advice,
+		Floors: j.Floors, Intensities: append([]roofline.Intensity{}, j.Intensities...), Traffic: j.Traffic(), Advice: j.Advice,
 	}
 	if j.Verdict != nil {
 		v.TimeUS, v.Provenance, v.TFLOPS, v.Score, v.Cause, v.Doubt = j.Kernel.TimeUS, j.Kernel.From, j.Verdict.TFLOPS, j.Verdict.Score, j.Verdict.Cause, j.Verdict.Doubt
@@ -102,7 +102,7 @@ func verdictOf(j *roofline.Judged) *verdictInfo {
 // printVerdict says of a kernel how near its limits it is, why, and what to do next.
 func (a *app) printVerdict(j *roofline.Judged) {
 	k := j.Kernel
-	name := visible(k.Name)
+	name := inLine(k.Name)
 	if k.Launches > 1 {
 		name += fmt.Sprintf(" (mean of %d launches)", k.Launches)
 	}
@@ -120,7 +120,7 @@ func (a *app) printVerdict(j *roofline.Judged) {
 		floors = append(floors, fmt.Sprintf("%s %.4g us (%s)", f.Unit, f.US, f.From))
 	}
 	fmt.Fprintf(a.out, "  least    %s\n", strings.Join(floors, ", "))
-	if t := k.Traffic(); t != nil {
+	if t := j.Traffic(); t != nil {
 		fmt.Fprintf(a.out, "  traffic  %s\n", trafficText(t))
 	}
 	if j.Verdict != nil && j.Verdict.Doubt != "" {
@@ -130,5 +130,9 @@ func (a *app) printVerdict(j *roofline.Judged) {
 }
 
 func trafficText(t *roofline.Traffic) string {
-	return fmt.Sprintf("%sB needed (%s), %sB moved (%s): %.3g times", prefixed(t.Least.Value), t.Least.From, prefixed(t.Counted.Value), t.Counted.From, t.Ratio)
+	text := fmt.Sprintf("%sB needed (%s), %sB moved (%s): %.3g times", prefixed(t.Least.Value), t.Least.From, prefixed(t.Counted.Value), t.Counted.From, t.Ratio)
+	if t.Doubt != "" {
+		text += ": " + t.Doubt
+	}
+	return text
 }
