@@ -194,10 +194,11 @@ func (p *Append) Parts(c space.Config, r *rand.Rand, n int) ([]family.Part, erro
 	rows := p.Query * p.KVHeads
 	tiles := family.CeilDiv(rows, cfg.BM)
 	var parts []family.Part
+	table := p.table()
 	add := func(at []int) {
 		part := family.Part{Tiles: [][][]int{{at}}}
 		for row := at[0] * cfg.BM; row < min(rows, (at[0]+1)*cfg.BM); row++ {
-			part.Regions = append(part.Regions, p.written(at[1], row/p.KVHeads, row%p.KVHeads)...)
+			part.Regions = append(part.Regions, p.written(table, at[1], row/p.KVHeads, row%p.KVHeads)...)
 		}
 		if part.Regions != nil {
 			parts = append(parts, part)
@@ -214,12 +215,12 @@ func (p *Append) Parts(c space.Config, r *rand.Rand, n int) ([]family.Part, erro
 
 // written are the boxes of k and v that a new token's head fills; none where the
 // sequence is too short for the token.
-func (p *Append) written(b, added, head int) []family.Region {
+func (p *Append) written(table []int32, b, added, head int) []family.Region {
 	token := p.length(b) - p.Query + added
 	if token < 0 {
 		return nil
 	}
-	page := p.table()[b*p.entries()+token/p.Page]
+	page := table[b*p.entries()+token/p.Page]
 	lo := p.at(int(page), token%p.Page, head, 0)
 	hi := []int{lo[0] + 1, lo[1] + 1, lo[2] + 1, p.HeadDim}
 	return []family.Region{{Out: "k", Lo: lo, Hi: hi}, {Out: "v", Lo: lo, Hi: hi}}

@@ -125,14 +125,14 @@ func TestAppendExpectsTheLastTokens(t *testing.T) {
 		n := p.length(b)
 		written += min(n, p.Query) * p.KVHeads * p.HeadDim
 		if n == 0 {
-			require.Nil(t, p.written(b, 29, 0))
+			require.Nil(t, p.written(p.table(), b, 29, 0))
 			continue
 		}
 		if n < p.Query {
 			short++
-			require.Nil(t, p.written(b, p.Query-n-1, 1))
+			require.Nil(t, p.written(p.table(), b, p.Query-n-1, 1))
 		}
-		last, err := p.Expect(d, p.written(b, p.Query-1, 1)[1])
+		last, err := p.Expect(d, p.written(p.table(), b, p.Query-1, 1)[1])
 		require.NoError(t, err)
 		require.Equal(t, d["new_v"].At(b, p.Query-1, 1, 7), last.Want[7])
 	}

@@ -202,6 +202,34 @@ func TestDropout(t *testing.T) {
 	}
 }
 
+// Numbers are refused that kernels would make nothing right of; of several the first is said.
+func TestNumbers(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	for _, tt := range []struct {
+		take func(*numbers) uint64
+		bits uint64
+		want string
+	}{
+		{func(n *numbers) uint64 { return n.float("Alpha", -2) }, uint64(math.Float32bits(-2)), ""},
+		{func(n *numbers) uint64 { return n.float("Alpha", nan) }, 0, "Alpha NaN: want a finite number"},
+		{func(n *numbers) uint64 { return n.float("Alpha", -inf) }, 0, "Alpha -Inf: want a finite number"},
+		{func(n *numbers) uint64 { return n.floatFrom0("Eps", 0.5) }, uint64(math.Float32bits(0.5)), ""},
+		{func(n *numbers) uint64 { return n.floatFrom0("Eps", -0.5) }, 0, "Eps -0.5: want a finite number, 0 or more"},
+		{func(n *numbers) uint64 { return n.floatFrom0("Eps", inf) }, 0, "Eps +Inf: want a finite number, 0 or more"},
+		{func(n *numbers) uint64 { return n.intFrom0("Window", 7) }, 7, ""},
+		{func(n *numbers) uint64 { return n.intFrom0("Window", -1) | n.float("Alpha", nan) }, 0, "Window -1: want 0 or more"},
+	} {
+		var n numbers
+		bits := tt.take(&n)
+		if tt.want == "" {
+			require.NoError(t, n.err)
+			require.Equal(t, tt.bits, bits)
+		} else {
+			require.EqualError(t, n.err, tt.want)
+		}
+	}
+}
+
 // What no kernel counts to is refused before it is multiplied out.
 func TestSizesThatOverflow(t *testing.T) {
 	const large = math.MaxInt32
