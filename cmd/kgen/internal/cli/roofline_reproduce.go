@@ -96,6 +96,9 @@ func checkFigure(file string) error {
 	if err := plot.CheckName(file); err != nil {
 		return usagef("-o %w", err)
 	}
+	if info, err := os.Stat(file); err == nil && info.Mode()&os.ModeNamedPipe != 0 { // it may have no reader
+		return usagef("-o %s: a pipe: want a file", file)
+	}
 	return checkOutput(file)
 }
 
