@@ -240,10 +240,14 @@ func (s *sample) fourWays(t *testing.T, cc *nvrtc.Compiler, c *codegen.Compiled,
 	s.right(t, "interpreter", interpreted)
 	direct, err := c.PTX()
 	require.NoError(t, err)
-	all, err := vm.ParseChecks("all")
+	list := "all"
+	if s.gpu.Arch() != "sm_90a" {
+		list = "all,-strict-proxy" // fragments are read of boxes, and an mbarrier alone gives these back
+	}
+	checks, err := vm.ParseChecks(list)
 	require.NoError(t, err)
 	for _, async := range []vm.Async{vm.Late, vm.Early, vm.Random} {
-		s.right(t, "direct PTX", s.onDevice(t, c, direct, vm.Options{Async: async, Seed: seed, Checks: all}))
+		s.right(t, "direct PTX", s.onDevice(t, c, direct, vm.Options{Async: async, Seed: seed, Checks: checks}))
 	}
 	cuda, err := c.CUDA()
 	require.NoError(t, err)
@@ -371,7 +375,8 @@ func TestNotesOnGeneralCopies(t *testing.T) {
 		{"4099", "bf16", false, "sm_90", []string{"mma.sync multiplies b, which no tensor map copies: a pointer to a multiple of 2 bytes: want one of 16"}},
 		{"4100", "bf16", false, "sm_90a", []string{
 			"cp.async copies b, which no tensor map copies: a pointer to a multiple of 8 bytes: want one of 16",
-			"clusters of 2 blocks are left out: blocks that differ in i copy nothing that is the same, or nothing that 2 blocks can divide",
+			"blocks have one tile each: threads copy",
+		"clusters of 4 blocks are left out: blocks that differ in i copy nothing that is the same, or nothing that 4 blocks can divide",
 		}},
 		{"4096", "bf16", true, "sm_90", nil},
 		{"4096", "e4m3", false, "sm_90", []string{"mma.sync multiplies b, which no tensor map copies: lies along N: wgmma of e4m3 wants it along K"}},
