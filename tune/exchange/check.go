@@ -15,10 +15,8 @@ import (
 // check refuses a run that no kgen recorded: of a GPU or a family that there is none of,
 // or of a problem that its family refuses. What others published is of any kernel and GPU.
 func check(r *Recorded) error {
-	for _, x := range []struct{ what, name string }{{"GPU", r.GPU}, {"kernel", r.Family}} {
-		if !filepath.IsLocal(x.name) {
-			return fmt.Errorf("%s %.60q: want a name, and no path that leads elsewhere", x.what, x.name)
-		}
+	if err := checkNames(r); err != nil {
+		return err
 	}
 	if r.Started.After(time.Now().Add(aheadOf)) {
 		return fmt.Errorf("it was started at %s: want a time that has been", r.Started.Format(time.RFC3339))
@@ -48,6 +46,16 @@ func check(r *Recorded) error {
 	}
 	if _, err := f.Problem(family.FlagTexts(problem), gpu); err != nil {
 		return fmt.Errorf("problem: %w", err)
+	}
+	return nil
+}
+
+// checkNames refuses names of which no file's name can be made.
+func checkNames(r *Recorded) error {
+	for _, x := range []struct{ what, name string }{{"GPU", r.GPU}, {"kernel", r.Family}} {
+		if !filepath.IsLocal(x.name) {
+			return fmt.Errorf("%s %.60q: want a name, and no path that leads elsewhere", x.what, x.name)
+		}
 	}
 	return nil
 }

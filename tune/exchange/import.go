@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,11 +13,12 @@ import (
 	"github.com/kgen-dev/kgen/tune/store"
 )
 
-// imported is the policy of times that others measured.
+// imported is the policy of times that a file of another form than kgen's own had.
 const imported = "imported, as published"
 
-// FromSpace makes a run of a published space: times are measured, by whoever published
-// it. program is a digest of the file: with it the same configuration of another file is
+// FromSpace makes a run of a published space: times are what the file says they are, else
+// measured, by whoever published it. What is predicted counts as not verified, whatever
+// the file says of that. program is a digest of the file: with it the same configuration of another file is
 // another evaluation. Parameters' names and values must be free of spaces.
 func FromSpace(s *replay.Space, program string, at time.Time) (Recorded, error) {
 	r := Recorded{Run: store.Run{Started: at, Command: "kgen db import", Family: s.Kernel, Problem: []byte(`{}`), GPU: s.Device, Policy: imported}}
@@ -25,6 +27,9 @@ func FromSpace(s *replay.Space, program string, at time.Time) (Recorded, error) 
 	}
 	if r.GPU == "" {
 		r.GPU = "unknown"
+	}
+	if s.Problem != nil {
+		r.Problem = s.Problem
 	}
 	for i := range s.Entries {
 		e := &s.Entries[i]
@@ -37,7 +42,10 @@ func FromSpace(s *replay.Space, program string, at time.Time) (Recorded, error) 
 			v.Seconds = map[string]float64{"all": e.CostMS / 1000}
 		}
 		if e.Status == replay.Correct {
-			v.TimeUS, v.Provenance = 1000*e.MS, bench.Measured
+			v.TimeUS, v.Provenance = 1000*e.MS, cmp.Or(e.From, bench.Measured)
+			if v.Provenance == bench.Predicted {
+				v.Outcome = store.Predicted
+			}
 			for _, ms := range e.Samples {
 				v.Samples = append(v.Samples, 1000*ms)
 			}
@@ -49,7 +57,7 @@ func FromSpace(s *replay.Space, program string, at time.Time) (Recorded, error) 
 		}
 		r.Evaluations = append(r.Evaluations, v)
 	}
-	return r, nil
+	return r, checkNames(&r)
 }
 
 func configText(names []string, values []replay.Value) (string, error) {

@@ -170,12 +170,12 @@ func writeCSV(w io.Writer, runs []Recorded) error {
 		return err
 	}
 	c := csv.NewWriter(w)
-	head := slices.Concat(t.names, []string{"status", "mean_ms", "min_ms", "median_ms", "reps", "compile_ms", "bench_ms", "provenance", "outcome", "registers", "shared_bytes", "spill_bytes", "ctas_per_sm", "verified"})
+	head := slices.Concat(t.names, []string{"status", "mean_ms", "min_ms", "median_ms", "reps", "compile_ms", "bench_ms", "provenance", "kernel", "gpu", "problem", "outcome", "registers", "shared_bytes", "spill_bytes", "ctas_per_sm", "verified"})
 	if err := c.Write(head); err != nil {
 		return err
 	}
 	for _, e := range t.entries {
-		if err := c.Write(csvRow(&e)); err != nil {
+		if err := c.Write(t.csvRow(&e)); err != nil {
 			return err
 		}
 	}
@@ -183,7 +183,7 @@ func writeCSV(w io.Writer, runs []Recorded) error {
 	return c.Error()
 }
 
-func csvRow(e *entry) []string {
+func (t *table) csvRow(e *entry) []string {
 	var row []string
 	for i := range e.config.values {
 		row = append(row, e.config.plain(i))
@@ -204,7 +204,7 @@ func csvRow(e *entry) []string {
 		status = outcomeWords[v.Outcome][0]
 	}
 	return append(row, status, mean, least, middle, strconv.Itoa(len(v.Samples)), number(1000*v.Seconds["compile"]), number(1000*v.Seconds["run"]), from,
-		string(v.Outcome), strconv.Itoa(v.Registers), strconv.Itoa(v.SharedBytes), strconv.Itoa(v.SpillBytes), strconv.Itoa(v.CTAsPerSM), strconv.FormatBool(v.Verified))
+		t.run.Family, t.run.GPU, string(t.run.Problem), string(v.Outcome), strconv.Itoa(v.Registers), strconv.Itoa(v.SharedBytes), strconv.Itoa(v.SpillBytes), strconv.Itoa(v.CTAsPerSM), strconv.FormatBool(v.Verified))
 }
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

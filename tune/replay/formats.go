@@ -114,9 +114,7 @@ func (r *reader) kernelTuner(raw json.RawMessage) (Entry, error) {
 }
 
 func (r *reader) kernelTunerHead() error {
-	for name, into := range map[string]*string{"device_name": &r.space.Device, "kernel_name": &r.space.Kernel, "objective": &r.objective} {
-		_ = json.Unmarshal(r.head[name], into) // names may be missing
-	}
+	_ = json.Unmarshal(r.head["objective"], &r.objective) // may be missing
 	var names []string
 	if err := json.Unmarshal(r.head["tune_params_keys"], &names); err != nil || len(names) == 0 {
 		return errors.New("no tune_params_keys before the cache: want a list of the parameters' names")
@@ -348,7 +346,12 @@ func readCSV(ctx context.Context, text []byte) (*Space, error) {
 			line, _ := c.FieldPos(0)
 			return nil, fmt.Errorf("%w: line %d has %d fields: want %d", ErrFormat, line, len(row), len(head))
 		}
-		r.space.Entries = append(r.space.Entries, csvEntry(head, row, at, mean))
+		e := csvEntry(head, row, at, mean)
+		if err := r.space.csvOrigin(&e, head[at:], row[at:]); err != nil {
+			line, _ := c.FieldPos(0)
+			return nil, fmt.Errorf("%w: line %d: %w", ErrFormat, line, err)
+		}
+		r.space.Entries = append(r.space.Entries, e)
 	}
 }
 

@@ -215,18 +215,19 @@ type shape struct {
 	member string
 	object bool
 	record func(*reader, json.RawMessage) (Entry, error)
+	origin origin
 }
 
 var shapes = []shape{
-	{"cache", true, (*reader).kernelTuner},
-	{"results", false, (*reader).t4},
-	{"Results", false, (*reader).ktt},
+	{"cache", true, (*reader).kernelTuner, origin{"", "device_name", "kernel_name", "problem_size", "time_provenance"}},
+	{"results", false, (*reader).t4, origin{"metadata", "gpu", "kernel", "problem", "provenance"}},
+	{"Results", false, (*reader).ktt, origin{}},
 }
 
 // reader reads one JSON file.
 type reader struct {
 	space     Space
-	head      map[string]json.RawMessage // the members before the records
+	head      map[string]json.RawMessage // the members beside the records
 	names     map[string]int             // of parameters
 	objective string                     // of the search that wrote the records; "" where the file does not say
 }
@@ -246,6 +247,10 @@ func readJSON(ctx context.Context, text []byte) (*Space, error) {
 		for _, s := range shapes {
 			if s.member == name {
 				space, err := r.records(ctx, text, d, s)
+				if err == nil {
+					r.trailing(d)
+					err = r.identify(s.origin)
+				}
 				if err == nil && r.objective != "" && r.objective != "time" && space.Optimum() == nil && len(space.Entries) > 0 {
 					err = fmt.Errorf("%w: its objective is %.40q, and no configuration has a time", ErrFormat, r.objective)
 				}

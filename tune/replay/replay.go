@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/tune/search"
 )
 
@@ -70,6 +71,8 @@ type Entry struct {
 	Values []Value // by parameter
 	Status Status
 	MS     float64 // mean time in milliseconds; 0 unless Correct
+	// From says where the time is from, measured or predicted; 0 where the file does not.
+	From bench.Provenance
 	// Samples are single times in milliseconds; nil where they were not published.
 	Samples []float64
 	// CostMS is what trying it took: compiling, checking and timing; 0 if unknown.
@@ -89,7 +92,8 @@ const (
 
 // Space is a published space.
 type Space struct {
-	Device, Kernel string // "" where the file does not say
+	Device, Kernel string          // "" where the file does not say
+	Problem        json.RawMessage // an object of the kernel's settings; nil where the file has none
 	Names          []string
 	Entries        []Entry // as in the file; the last of equal configurations
 	Cut            Cut

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/tune/search"
 )
 
@@ -26,6 +27,8 @@ type Run struct {
 type Found struct {
 	Config json.RawMessage `json:"config"`
 	TimeMS float64         `json:"time_ms"`
+	// Provenance is that of the time; absent where the file does not say.
+	Provenance bench.Provenance `json:"provenance,omitempty"`
 }
 
 // Try is one evaluation.
@@ -70,7 +73,7 @@ func (r *Run) add(s *Space, n int, e *Entry) {
 	if e.Status == Correct {
 		t.TimeMS = &e.MS
 		if r.Best == nil || e.MS < r.Best.TimeMS {
-			r.Best = &Found{t.Config, e.MS}
+			r.Best = &Found{t.Config, e.MS, e.From}
 			r.Fraction = r.Optimum / e.MS
 		}
 	}

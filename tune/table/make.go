@@ -93,6 +93,9 @@ func settingsOf(f *family.Family, problem json.RawMessage) (family.Settings, err
 			delete(texts, flag.Name)
 		}
 	}
+	if len(out) == 0 { // imported from a file that does not tell the problem
+		return nil, fmt.Errorf("problem %s: no setting of %s", problem, f.Name)
+	}
 	if len(texts) > 0 {
 		return nil, fmt.Errorf("problem %s: settings that %s has not", problem, f.Name)
 	}

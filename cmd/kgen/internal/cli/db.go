@@ -172,7 +172,8 @@ func (a *app) dbExport(f *dbFlags) *cobra.Command {
 		Use: "export", Short: "Write runs as JSON, T4 results, a Kernel Tuner cache or CSV", Args: positional(),
 		Long: `Write runs of the store. As json nothing is lost, and kgen db import takes it back; the
 other forms have the newest evaluation of each configuration of one kernel on one GPU.
-Whether times were measured or predicted stands in the file.`,
+Whether times were measured or predicted stands in the file, as do kernel, GPU and
+problem: kgen db import, kgen tune --replay and kgen roofline import take them from it.`,
 		Example: "  kgen db export --run 3 --format t4 -o results.json\n  kgen db export >all.json",
 		RunE: func(*cobra.Command, []string) error {
 			if file != "" {

@@ -21,8 +21,9 @@ func (a *app) dbImport(f *dbFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use: "import FILE", Short: "Add the runs of a file: an export, or a published space", Args: positional("FILE"),
 		Long: `Add runs to the store: those of a kgen db export as json, or the configurations of a
-Kernel Tuner cache, T4 or KTT results or a compact CSV, as one run. What the store has
-is left out, so that a file may be imported again.`,
+Kernel Tuner cache, T4 or KTT results or a compact CSV, as one run: times are
+predicted where the file says so, else measured by whoever published it. What the store
+has is left out, so that a file may be imported again.`,
 		Example: "  kgen db import all.json",
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.importRuns(c.Context(), f, args[0])

@@ -223,7 +223,7 @@ func importSpace(ctx context.Context, file string) (*imported, error) {
 		for p, v := range e.Values {
 			words = append(words, s.Names[p]+"="+v.Text)
 		}
-		set.found = append(set.found, roofline.Kernel{Name: strings.Join(words, " "), Launches: 1, TimeUS: e.MS * 1e3, From: bench.Measured})
+		set.found = append(set.found, roofline.Kernel{Name: strings.Join(words, " "), Launches: 1, TimeUS: e.MS * 1e3, From: cmp.Or(e.From, bench.Measured)})
 	}
 	if len(set.found) == 0 {
 		return nil, fmt.Errorf("%s: every configuration failed", file)

@@ -77,7 +77,11 @@ func (a *app) printReplay(file string, s *replay.Space, r *replay.Run) {
 	n := 0
 	for ; r.Trace[n].BestMS == nil || *r.Trace[n].BestMS != r.Best.TimeMS; n++ {
 	}
-	fmt.Fprintf(a.out, "best      %.4g ms, found at evaluation %d: %s\n", r.Best.TimeMS, r.Trace[n].Evaluation, configText(r.Best.Config))
+	from := "" // most files do not say
+	if r.Best.Provenance != 0 {
+		from = " " + r.Best.Provenance.String()
+	}
+	fmt.Fprintf(a.out, "best      %.4g ms%s, found at evaluation %d: %s\n", r.Best.TimeMS, from, r.Trace[n].Evaluation, configText(r.Best.Config))
 	fmt.Fprintf(a.out, "optimum   %.4g ms: the best has %.3f of its speed\n", r.Optimum, r.Fraction)
 }
 
