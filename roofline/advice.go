@@ -141,19 +141,23 @@ func percent(share float64) string {
 
 // bound says what helps a kernel that keeps its binding unit busy.
 var bound = map[Unit]string{
-	HBM:    "only fewer bytes help: fuse with what comes before or after, or smaller types",
+	HBM:    "fewer bytes: fuse with what comes before or after, or smaller types",
 	L2:     "larger tiles, so that fewer bytes pass through the L2, or clusters that share copies",
 	Shared: "larger fragments in registers, or operands that tensor cores read from shared memory themselves",
-	Tensor: "only a faster kind of arithmetic helps, such as 8-bit types",
+	Tensor: "a faster kind of arithmetic, such as 8-bit types",
 	MUFU:   "fewer exponentials: compute some by polynomials on the FMA pipe",
 	Issue:  "fewer instructions: wider loads, less address arithmetic, tensor cores where they fit",
 	Launch: "less to launch: fuse kernels, or graphs",
 }
 
 func adviseBound(j *Judged) string {
-	busy := "at best bound by"
-	if j.Verdict != nil {
-		busy = fmt.Sprintf("%.0f %% of what is attainable, bound by", 100*j.Verdict.Score)
+	unit := j.Binding.Unit
+	switch {
+	case j.Verdict == nil:
+		return fmt.Sprintf("at best bound by %s: %s", unit, bound[unit])
+	case j.Verdict.Score < nearRoof && unit != Launch:
+		return fmt.Sprintf("%.0f %% of what is attainable, bound by %s, which waits the rest of the time: more of its work under way at once (warps, stages, overlap), then %s",
+			100*j.Verdict.Score, unit, bound[unit])
 	}
-	return fmt.Sprintf("%s %s: %s", busy, j.Binding.Unit, bound[j.Binding.Unit])
+	return fmt.Sprintf("%.0f %% of what is attainable, bound by %s: %s", 100*j.Verdict.Score, unit, bound[unit])
 }

@@ -57,3 +57,23 @@ func TestAdviceOnTraffic(t *testing.T) {
 		}
 	}
 }
+
+// TestAdviceOnSlack: where the binding unit waits for a part of the time, that comes first.
+func TestAdviceOnSlack(t *testing.T) {
+	g, err := target.Lookup("h100")
+	require.NoError(t, err)
+	for reached, want := range map[float64]string{
+		0.7:  "70 % of what is attainable, bound by tensor, which waits the rest of the time: ",
+		0.95: "95 % of what is attainable, bound by tensor: a faster kind of arithmetic",
+	} {
+		peak, ok := g.Peak(target.BF16)
+		require.True(t, ok)
+		k := &roofline.Kernel{
+			Name: "k", TimeUS: 1000, From: bench.Predicted,
+			Work: roofline.Work{Operations: []roofline.Operations{{Math: target.BF16, Count: roofline.Formula(reached * 1000 * peak.TFLOPS * 1e6)}}},
+		}
+		j, err := k.Judge(roofline.DeviceRoofs(g))
+		require.NoError(t, err)
+		require.Contains(t, j.Advice, want)
+	}
+}
