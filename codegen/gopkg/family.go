@@ -62,17 +62,6 @@ func (w *writer) comment(format string, args ...any) {
 
 func imageOf(v *Variant) string { return lowerFirst(exported(v.Name)) + "Image" }
 
-// shape writes the type of shapes.
-func (w *writer) shape() {
-	var fields []jen.Code
-	for _, s := range w.Sizes {
-		fields = append(fields, jen.Id(s.Field).Int().Comment(s.Symbol+": "+s.Doc))
-	}
-	w.comment("%sShape is the sizes of a problem of %s.", w.Prefix, w.Doc)
-	w.file.Type().Id(w.Prefix + "Shape").Struct(fields...)
-	w.file.Line()
-}
-
 // args writes the type of arguments with Check, Pack and values.
 func (w *writer) args() {
 	name := w.Prefix + "Args"
@@ -156,7 +145,7 @@ func (w *writer) count(c Count) error {
 	for _, s := range w.Sizes {
 		env[s.Symbol] = variable(lowerFirst(s.Field))
 		if used[s.Symbol] {
-			body = append(body, s.read())
+			body = append(body, s.hold())
 		}
 	}
 	n, ok := env[w.params[at].Type.Dims[0].Sym]
@@ -239,7 +228,7 @@ func (w *writer) planFunc() {
 			shared = max(shared, k.Shared)
 		}
 		row := jen.Dict{
-			jen.Id("name"): jen.Lit(v.Name), jen.Id("gpu"): jen.Lit(v.GPU), jen.Id("major"): jen.Lit(sm / 10), jen.Id("minor"): jen.Lit(sm % 10),
+			jen.Id("name"): jen.Lit(v.Name), jen.Id("gpus"): literals(v.Keys), jen.Id("major"): jen.Lit(sm / 10), jen.Id("minor"): jen.Lit(sm % 10),
 			jen.Id("only"): jen.Lit(v.only()), jen.Id("maps"): jen.Lit(v.Compiled.TensorMaps()),
 			jen.Id("driver"): jen.Lit(v.Driver), jen.Id("shared"): jen.Lit(shared), jen.Id("plan"): jen.Id(planOf(v)),
 		}
@@ -252,10 +241,20 @@ func (w *writer) planFunc() {
 	w.file.Commentf("%s are tried in order.", list)
 	w.file.Var().Id(list).Op("=").Index().Id("variant").Types(jen.Id(shape)).Custom(jen.Options{Open: "{", Close: "}", Separator: ",", Multi: true}, table...)
 	w.file.Line()
-	w.comment("Plan%s plans a launch on a device. The error wraps ErrUnsupported where no kernel\nserves.", w.Prefix)
+	w.comment("Plan%s plans a launch on a device. The error wraps ErrUnsupported where no kernel of the\npackage serves there, but not where the shape is none: a size below 1 or too large on all devices.", w.Prefix)
 	w.file.Func().Id("Plan"+w.Prefix).Params(jen.Id("d").Id("Device"), jen.Id("s").Id(shape)).Params(jen.Op("*").Id("Plan"), jen.Error()).Block(
+		jen.If(jen.Err().Op(":=").Id("s").Dot("check").Call(), jen.Err().Op("!=").Nil()).Block(jen.Return(jen.Nil(), jen.Err())),
 		jen.Return(jen.Id("choose").Call(jen.Id("d"), jen.Id("s"), jen.Id(list))))
 	w.file.Line()
+}
+
+// literals writes a list of texts.
+func literals(texts []string) jen.Code {
+	return jen.Index().String().ValuesFunc(func(g *jen.Group) {
+		for _, s := range texts {
+			g.Lit(s)
+		}
+	})
 }
 
 // dispatches writes the functions that choose among variants by sizes.
@@ -318,12 +317,8 @@ func (f *variantWriter) add(c ...jen.Code) { f.code = append(f.code, c...) }
 func (f *variantWriter) body() error {
 	f.add(jen.Id("p").Op(":=").Id("newPlanner").Call(jen.Lit(f.Prefix), jen.Lit(len(f.params))))
 	for _, s := range f.Sizes {
-		local := lowerFirst(s.Field)
 		f.add(s.read())
-		f.symbols[s.Symbol] = variable(local)
-		if s.MultipleOf != "" {
-			f.add(jen.Id("p").Dot("multiple").Call(jen.Lit(s.Field), jen.Id(local), jen.Id(lowerFirst(s.MultipleOf))))
-		}
+		f.symbols[s.Symbol] = variable(lowerFirst(s.Field))
 	}
 	p := f.v.Compiled.Program
 	for _, v := range p.Params {
@@ -339,7 +334,7 @@ func (f *variantWriter) body() error {
 			}
 			t.dims = append(t.dims, x)
 		}
-		f.dense(&t)
+		f.view(&t)
 	}
 	for _, b := range p.Workspace {
 		t := tensor{name: b.Name, elem: b.Elem}
@@ -350,7 +345,8 @@ func (f *variantWriter) body() error {
 			}
 			t.dims = append(t.dims, x)
 		}
-		f.dense(&t)
+		f.add(t.countable())
+		f.view(&t)
 		bytes := product(append([]expr{number(int64(b.Elem.MemoryBits() / 8))}, t.dims...)...)
 		f.add(jen.Id("p").Dot("workspace").Call(bytes.code(), jen.Lit(b.Zero)))
 	}
@@ -363,11 +359,6 @@ func (f *variantWriter) body() error {
 	return nil
 }
 
-// read writes a variable of a size, held to its range.
-func (s *Size) read() jen.Code {
-	return jen.Id(lowerFirst(s.Field)).Op(":=").Id("p").Dot("size").Call(jen.Lit(s.Field), jen.Id("s").Dot(s.Field), jen.Lit(int(s.Max)))
-}
-
 // local gives a size expression that is not a number or a variable a name.
 func (f *variantWriter) local(name string, e ir.Expr, env map[string]expr) (expr, error) {
 	x, err := exprOf(e, env)
@@ -378,17 +369,21 @@ func (f *variantWriter) local(name string, e ir.Expr, env map[string]expr) (expr
 	return variable(name), nil
 }
 
-// dense adds a dense tensor and the check of its size.
-func (f *variantWriter) dense(t *tensor) {
-	if len(t.dims) > 0 {
-		args := []jen.Code{jen.Lit(t.name), jen.Lit(t.elem.MemoryBits() / 8)}
-		for i := range t.dims {
-			args = append(args, t.dims[i].code())
-			t.strides = append(t.strides, product(t.dims[i+1:]...))
-		}
-		f.add(jen.Id("p").Dot("dense").Call(args...))
+// view adds a dense tensor.
+func (f *variantWriter) view(t *tensor) {
+	for i := range t.dims {
+		t.strides = append(t.strides, product(t.dims[i+1:]...))
 	}
 	f.views = append(f.views, *t)
+}
+
+// countable writes the check of a dense tensor's size.
+func (t *tensor) countable() jen.Code {
+	args := []jen.Code{jen.Lit(t.name), jen.Lit(t.elem.MemoryBits() / 8)}
+	for _, d := range t.dims {
+		args = append(args, d.code())
+	}
+	return jen.Id("p").Dot("dense").Call(args...)
 }
 
 // step writes the checks, the tile space and the parameters of a launch.

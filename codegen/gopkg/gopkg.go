@@ -66,8 +66,9 @@ type Count struct {
 
 // Variant is a compiled kernel. Variants are tried in order.
 type Variant struct {
-	Name       string // unlike that of any other variant, in lower case: "gemm_sm80"
-	GPU        string // name of the device it was made for, as drivers give it
+	Name       string   // unlike that of any other variant, in lower case: "gemm_sm80"
+	GPU        string   // name of the device it was made for
+	Keys       []string // of the names by which drivers report that: target.GPU's
 	Compiled   *codegen.Compiled
 	PTX        string
 	Driver     int // least CUDA version of a driver that reads the PTX: 12040 for 12.4

@@ -2,6 +2,7 @@ package target
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -28,15 +29,24 @@ func All() []*GPU {
 // NVIDIA, GeForce and Tesla do not matter. The error is an *UnknownGPUError.
 func Lookup(name string) (*GPU, error) {
 	t := load()
-	if g, ok := t.byKey[normalise(name)]; ok {
+	if g, ok := t.find(name); ok {
 		return g, nil
 	}
+	return nil, &UnknownGPUError{Name: name, Near: t.near(name)}
+}
+
+// find is Lookup without a word on what was not found.
+func (t *table) find(name string) (*GPU, bool) {
+	key := normalise(name)
+	if g, ok := t.byKey[key]; ok {
+		return g, true
+	}
 	for _, g := range t.gpus {
-		if normalise(g.Name) == normalise(name) {
-			return g, nil
+		if normalise(g.Name) == key {
+			return g, true
 		}
 	}
-	return nil, &UnknownGPUError{Name: name, Near: t.near(name)}
+	return nil, false
 }
 
 // Aliases returns the other names under which Lookup knows the GPU, sorted.
@@ -49,6 +59,25 @@ func (g *GPU) Aliases() []string {
 		}
 	}
 	return out
+}
+
+// Keys returns what Lookup compares of the names by which a driver may report the GPU,
+// sorted: those of its id, its name and its aliases, but for those of architectures, as
+// "sm_90". A record of a user's own has those of the known GPU of its name too. A name's
+// key is its letters and digits in lower case, less the words nvidia, geforce and tesla.
+func (g *GPU) Keys() []string {
+	keys := []string{normalise(g.ID), normalise(g.Name)}
+	if known, ok := load().find(g.Name); ok {
+		keys = append(keys, normalise(known.ID))
+		for _, a := range known.Aliases() {
+			if !strings.HasPrefix(a, "sm_") {
+				keys = append(keys, normalise(a))
+			}
+		}
+	}
+	keys = slices.DeleteFunc(keys, func(k string) bool { return k == "" }) // of an own record's "---"
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
 // maxName bounds the work of a lookup: no GPU's name is longer.

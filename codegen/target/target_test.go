@@ -153,6 +153,31 @@ func TestLookup(t *testing.T) {
 	}
 }
 
+// Names that drivers report have the key of the one GPU that Lookup finds.
+func TestKeys(t *testing.T) {
+	of := map[string]string{}
+	for _, g := range All() {
+		for _, k := range g.Keys() {
+			require.Empty(t, of[k], "%s of %s", k, g.ID)
+			of[k] = g.ID
+			found, err := Lookup(k)
+			require.NoError(t, err)
+			require.Same(t, g, found)
+		}
+	}
+	for _, name := range []string{"NVIDIA H100 80GB HBM3", "NVIDIA GeForce RTX 4090", "NVIDIA H200", "NVIDIA A100-SXM4-40GB"} {
+		g, err := Lookup(name)
+		require.NoError(t, err)
+		require.Contains(t, g.Keys(), normalise(name))
+	}
+	require.NotContains(t, of, "sm90")
+	own, err := Lookup("h100")
+	require.NoError(t, err)
+	changed := *own
+	changed.ID = "h100-sxm5-80-0a1b2c3d"
+	require.Subset(t, changed.Keys(), own.Keys())
+}
+
 func TestUnknownGPU(t *testing.T) {
 	for name, near := range map[string]string{
 		"h10": "h100", "h1000": "h100", "rtx 4080": "rtx-4090", "a1000": "a100", "sm_88": "sm_8", "b20": "b200", "gb2000": "gb200",

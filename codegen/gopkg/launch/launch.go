@@ -15,17 +15,18 @@ import (
 // Device is what choosing a kernel must know of a GPU. Any binding of the driver can
 // fill it in.
 type Device struct {
-	Name         string
-	Major, Minor int // compute capability
-	Driver       int // CUDA version of the driver as cuDriverGetVersion gives it, 12040 for 12.4; 0: not known
-	SharedOptin  int // bytes of shared memory that a block may opt in to; 0: the least of the compute capability
+	Name         string // as the driver's cuDeviceGetName gives it; "": not known
+	Major, Minor int    // compute capability
+	Driver       int    // CUDA version of the driver as cuDriverGetVersion gives it, 12040 for 12.4; 0: not known
+	SharedOptin  int    // bytes of shared memory that a block may opt in to; 0: the least of the compute capability
 
 	// TensorMaps says that tensor maps can be encoded, by the driver's
 	// cuTensorMapEncodeTiled. Without it no plan has any.
 	TensorMaps bool
 }
 
-// ErrUnsupported is in the errors of plans that no kernel of the package serves.
+// ErrUnsupported is in the errors of plans that no kernel of the package serves on the
+// device. It is not in those of shapes that are wrong on all devices.
 var ErrUnsupported = errors.New("not supported")
 
 // Plan is what to launch for a shape, in order.
@@ -246,12 +247,12 @@ func (s *Step) encode(l Launcher, params []byte) error {
 // shape.
 type variant[S any] struct {
 	name         string
-	gpu          string // the device it was made for
-	major, minor int    // least compute capability
-	only         bool   // no newer one runs it
-	maps         bool   // it has tensor maps
-	driver       int    // least CUDA version of a driver that reads the image
-	shared       int    // bytes of shared memory of a block
+	gpus         []string // keys of the names of the device it was made for
+	major, minor int      // least compute capability
+	only         bool     // no newer one runs it
+	maps         bool     // it has tensor maps
+	driver       int      // least CUDA version of a driver that reads the image
+	shared       int      // bytes of shared memory of a block
 	plan         func(S) (*Plan, error)
 
 	rule func(S) int // if not nil, which of the variants it chooses among a shape is for
@@ -259,46 +260,72 @@ type variant[S any] struct {
 }
 
 // choose plans with the first variant that serves device and shape, those made for the
-// device first, and those that a rule chooses for other shapes last.
+// device first, and those that a rule chooses for other shapes last. Where none does, the
+// error is that of the one which suits the device best.
 func choose[S any](d Device, s S, variants []variant[S]) (*Plan, error) {
 	var why error
-	ours := func(v variant[S]) bool { return plain(v.gpu) == plain(d.Name) }
-	sorted := append([]variant[S]{}, variants...)
-	slices.SortStableFunc(sorted, func(v, w variant[S]) int {
-		switch {
-		case ours(v) && !ours(w):
-			return -1
-		case ours(w) && !ours(v):
-			return 1
+	var best []int
+	for _, v := range inOrder(d, s, variants) {
+		runs := v.runs(d)
+		err := runs
+		if err == nil {
+			var p *Plan
+			if p, err = v.plan(s); err == nil {
+				return p, nil
+			}
 		}
-		return 0
-	})
-	for _, chosen := range []bool{true, false} {
-		for _, v := range sorted {
-			if chosen != (v.rule == nil || v.rule(s) == v.leaf) {
-				continue
-			}
-			err := v.runs(d)
-			if err == nil {
-				var p *Plan
-				if p, err = v.plan(s); err == nil {
-					return p, nil
-				}
-			}
-			why = fmt.Errorf("%s: %w", v.name, err)
+		if suits := v.suits(d, runs == nil); best == nil || slices.Compare(suits, best) > 0 {
+			best, why = suits, fmt.Errorf("%s: %w", v.name, err)
 		}
 	}
 	return nil, fmt.Errorf("%w: %w", ErrUnsupported, why)
 }
 
-// plain is a device's name without what drivers and tables write differently.
-func plain(name string) string {
-	return strings.Map(func(r rune) rune {
-		if r == ' ' || r == '-' {
-			return -1
+// inOrder is the order in which variants are tried.
+func inOrder[S any](d Device, s S, variants []variant[S]) []*variant[S] {
+	var sorted []*variant[S]
+	for _, chosen := range []bool{true, false} {
+		for _, ours := range []bool{true, false} {
+			for i := range variants {
+				v := &variants[i]
+				if chosen == (v.rule == nil || v.rule(s) == v.leaf) && ours == v.isFor(d) {
+					sorted = append(sorted, v)
+				}
+			}
 		}
-		return r
-	}, strings.ToLower(name))
+	}
+	return sorted
+}
+
+// isFor tells whether the variant was made for the device.
+func (v *variant[S]) isFor(d Device) bool { return slices.Contains(v.gpus, key(d.Name)) }
+
+// suits says how well the variant suits the device, the most telling first.
+func (v *variant[S]) suits(d Device, runs bool) []int {
+	apart := 10*(d.Major-v.major) + d.Minor - v.minor
+	return []int{oneIf(v.isFor(d)), oneIf(apart == 0), oneIf(runs), -max(apart, -apart)}
+}
+
+func oneIf(so bool) int {
+	if so {
+		return 1
+	}
+	return 0
+}
+
+// key is what tells a device's name from others: its letters and digits, less what drivers
+// and tables write differently.
+func key(name string) string {
+	name = strings.ToLower(name[:min(len(name), 64)]) // no device's name is longer
+	for _, word := range []string{"nvidia", "geforce", "tesla"} {
+		name = strings.ReplaceAll(name, word, "")
+	}
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, name)
 }
 
 func (v *variant[S]) runs(d Device) error {
@@ -486,7 +513,7 @@ func (p *planner) tensorMap(value int, align uint64, name string, m TensorMap) {
 	s.TensorMaps = append(s.TensorMaps, m)
 }
 
-// done returns the plan, or what is wrong with the shape.
+// done returns the plan, or why the kernel does not take the shape.
 func (p *planner) done(kernel, config, provenance string) (*Plan, error) {
 	if p.err != nil {
 		return nil, p.err

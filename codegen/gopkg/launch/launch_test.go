@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -116,10 +117,10 @@ func TestChoose(t *testing.T) {
 		}
 	}
 	variants := []variant[int]{
-		{name: "own", gpu: "NVIDIA H100", major: 9, only: true, maps: true, driver: 12000, plan: plan("own")},
-		{name: "nine", gpu: "NVIDIA H100", major: 9, shared: 120000, plan: plan("nine")},
-		{name: "eight", gpu: "NVIDIA A100", major: 8, plan: plan("eight")},
-		{name: "ada", gpu: "NVIDIA L40", major: 8, minor: 0, plan: plan("ada")},
+		{name: "own", gpus: []string{"h100"}, major: 9, only: true, maps: true, driver: 12000, plan: plan("own")},
+		{name: "nine", gpus: []string{"h100"}, major: 9, shared: 120000, plan: plan("nine")},
+		{name: "eight", gpus: []string{"a100"}, major: 8, plan: plan("eight")},
+		{name: "ada", gpus: []string{"l40"}, major: 8, minor: 0, plan: plan("ada")},
 	}
 	for _, tt := range []struct {
 		device Device
@@ -141,10 +142,79 @@ func TestChoose(t *testing.T) {
 	}
 	_, err := choose(Device{Major: 7, Minor: 5}, 1, variants)
 	require.ErrorIs(t, err, ErrUnsupported)
-	require.ErrorContains(t, err, "ada: compute capability 7.5: want 8.0 or newer")
+	require.ErrorContains(t, err, "eight: compute capability 7.5: want 8.0 or newer")
 	_, err = choose(Device{Major: 9}, -1, variants)
 	require.ErrorIs(t, err, ErrUnsupported)
 	require.ErrorContains(t, err, "negative")
+}
+
+// Where no variant serves, the reason is that of the one that suits the device best: its
+// own, of the same architecture, one that runs there, the nearest.
+func TestChooseSaysWhy(t *testing.T) {
+	plan := func(int) (*Plan, error) { return nil, errors.New("too large") }
+	variants := []variant[int]{
+		{name: "hopper", gpus: []string{"h100"}, major: 9, only: true, maps: true, plan: plan},
+		{name: "nine", gpus: []string{"h100"}, major: 9, driver: 12040, plan: plan},
+		{name: "h200", gpus: []string{"h200"}, major: 9, shared: 1 << 20, plan: plan},
+		{name: "ada", gpus: []string{"l4"}, major: 8, minor: 9, plan: plan},
+		{name: "eight", gpus: []string{"a100"}, major: 8, plan: plan},
+	}
+	for _, tt := range []struct {
+		device Device
+		want   string
+	}{
+		{Device{Name: "NVIDIA A100-SXM4-80GB", Major: 8}, "eight: too large"},
+		{Device{Name: "NVIDIA H200", Major: 9, TensorMaps: true}, "h200: 232448 bytes of shared memory for a block: want 1048576"},
+		{Device{Name: "NVIDIA H100", Major: 9, TensorMaps: true}, "hopper: too large"},
+		{Device{Name: "NVIDIA H100", Major: 9}, "nine: too large"},
+		{Device{Name: "NVIDIA H100", Major: 9, Driver: 12000}, "hopper: tensor maps: the device has no way to encode them"},
+		{Device{Major: 9}, "nine: too large"},
+		{Device{Major: 8, Minor: 9}, "ada: too large"},
+		{Device{Major: 8, Minor: 6}, "eight: too large"},
+		{Device{Major: 10, TensorMaps: true}, "nine: too large"},
+		{Device{Major: 7, Minor: 5}, "eight: compute capability 7.5: want 8.0 or newer"},
+	} {
+		_, err := choose(tt.device, 1, variants)
+		require.ErrorIs(t, err, ErrUnsupported)
+		require.EqualError(t, err, "not supported: "+tt.want, "%+v", tt.device)
+	}
+}
+
+// A device gets what was made for it by any name that drivers report and kgen knows: keys
+// are those of the table, and a name has the key that finds its GPU.
+func TestDeviceNames(t *testing.T) {
+	var variants []variant[int]
+	for _, g := range target.All() {
+		variants = append(variants, variant[int]{name: g.ID, gpus: g.Keys(), plan: func(int) (*Plan, error) { return &Plan{Kernel: g.ID}, nil }})
+	}
+	chosen := func(g *target.GPU, name string) {
+		p, err := choose(Device{Name: name, Major: g.CC.Major, Minor: g.CC.Minor}, 1, variants)
+		require.NoError(t, err)
+		require.Equal(t, g.ID, p.Kernel, name)
+	}
+	for _, g := range target.All() {
+		chosen(g, g.Name)
+		chosen(g, g.ID)
+		for _, a := range g.Aliases() {
+			if !strings.HasPrefix(a, "sm_") {
+				chosen(g, a)
+				chosen(g, "NVIDIA "+strings.ToUpper(a))
+			}
+		}
+	}
+	for _, name := range []string{
+		"Tesla T4", "Tesla V100-SXM2-16GB", "Tesla V100-PCIE-16GB", "NVIDIA A100-SXM4-40GB", "NVIDIA A100-SXM4-80GB", "NVIDIA A100 80GB PCIe",
+		"NVIDIA A100-PCIE-40GB", "NVIDIA A30", "NVIDIA A10", "NVIDIA A40", "NVIDIA RTX A6000", "NVIDIA GeForce RTX 3090", "NVIDIA L4", "NVIDIA L40", "NVIDIA L40S",
+		"NVIDIA GeForce RTX 4090", "NVIDIA H100 80GB HBM3", "NVIDIA H100 PCIe", "NVIDIA H100 NVL", "NVIDIA H200", "NVIDIA GH200 480GB",
+		"NVIDIA GH200 120GB", "NVIDIA B200", "NVIDIA GB200", "NVIDIA GeForce RTX 5090", "NVIDIA GB10", "Orin", "NVIDIA Thor",
+	} {
+		g, err := target.Lookup(name)
+		require.NoError(t, err)
+		chosen(g, name)
+	}
+	require.Empty(t, key(""))
+	require.Equal(t, "rtx4090d", key("NVIDIA GeForce RTX 4090 D"))
+	require.Len(t, key(strings.Repeat("x", 1000)), 64)
 }
 
 // A rule's variant comes before the others of the rule, which serve where it does not.
@@ -159,9 +229,9 @@ func TestChooseByRule(t *testing.T) {
 		}
 	}
 	variants := []variant[int]{
-		{name: "small", gpu: "A", major: 8, rule: rule, leaf: 0, plan: plan("small", 50)},
-		{name: "large", gpu: "A", major: 8, rule: rule, leaf: 1, plan: plan("large", 80)},
-		{name: "any", gpu: "B", major: 8, plan: plan("any", 60)},
+		{name: "small", gpus: []string{"a"}, major: 8, rule: rule, leaf: 0, plan: plan("small", 50)},
+		{name: "large", gpus: []string{"a"}, major: 8, rule: rule, leaf: 1, plan: plan("large", 80)},
+		{name: "any", gpus: []string{"b"}, major: 8, plan: plan("any", 60)},
 	}
 	for s, want := range map[int]string{10: "small", 110: "large", 55: "any", 155: "large", 70: "large"} {
 		p, err := choose(Device{Major: 8, Name: "A"}, s, variants)

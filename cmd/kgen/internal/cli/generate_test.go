@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,8 +29,10 @@ const consumer = `package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"reflect"
+	"strings"
 
 	"consumer/kernels"
 )
@@ -84,6 +87,9 @@ func main() {
 			err = s.CheckLen(r.Len)
 		}
 		a = args[kernels.PagedAppendArgs](r)
+	}
+	if errors.Is(err, kernels.ErrUnsupported) != (err != nil && strings.HasPrefix(err.Error(), "not supported: ")) {
+		panic(err) // so that what is printed tells
 	}
 	check(err)
 	workspace := r.Workspace[:len(p.Workspace)]
@@ -160,6 +166,7 @@ func TestGeneratedPackageRuns(t *testing.T) {
 	dir := t.TempDir()
 	program := buildConsumer(t, dir, []string{"flashattn", "gemm", "layernorm", "paged"}, "a100,h100", "--rule", layerNormRule(t))
 	requireRefusals(t, program)
+	requireBestReason(t, program)
 	requireMisuseRefused(t, program)
 	for _, tt := range []struct {
 		family string
@@ -362,6 +369,28 @@ func requireRefusals(t *testing.T, program string) {
 			"Family": tt.family, "Shape": tt.shape, "Args": args, "Device": map[string]any{"Major": 8}, "Len": tt.len,
 		})
 		require.Contains(t, refused, tt.want, "%s %v", tt.family, tt.shape)
+		unsupported := slices.ContainsFunc([]string{"tiles: want", "stride 0", "32 bits"}, func(s string) bool { return strings.Contains(tt.want, s) })
+		require.Equal(t, unsupported, strings.HasPrefix(refused, "not supported: "), refused)
+	}
+}
+
+// requireBestReason asks for what no kernel of a package for A100 and H100 serves, and for
+// a shape that is none, on devices by the names that drivers give.
+func requireBestReason(t *testing.T, program string) {
+	t.Helper()
+	type m = map[string]any
+	for _, tt := range []struct {
+		device, shape m
+		want          string
+	}{
+		{m{"Name": "NVIDIA A100-SXM4-80GB", "Major": 8}, m{"M": 0, "N": 8, "K": 8}, `^M 0: want 1 to 2147418112$`},
+		{m{"Name": "Tesla T4", "Major": 7, "Minor": 5}, m{"M": 0, "N": 8, "K": 8}, `^M 0: want 1 to 2147418112$`},
+		{m{"Name": "Tesla T4", "Major": 7, "Minor": 5}, m{"M": 8, "N": 8, "K": 8}, `^not supported: gemm_a100_sxm4_80: compute capability 7.5: want 8.0 or newer$`},
+		{m{"Name": "NVIDIA A100-SXM4-80GB", "Major": 8}, m{"M": 1 << 25, "N": 1 << 25, "K": 8}, `^not supported: gemm_a100_sxm4_80: .* tiles: want at most`},
+		{m{"Name": "NVIDIA H100 80GB HBM3", "Major": 9}, m{"M": 1 << 25, "N": 1 << 25, "K": 8}, `^not supported: gemm_h100_sxm5_80: .* tiles: want at most`},
+	} {
+		_, refused := askConsumer(t, program, m{"Family": "gemm", "Device": tt.device, "Shape": tt.shape})
+		require.Regexp(t, tt.want, refused, "%v", tt.device)
 	}
 }
 

@@ -170,7 +170,7 @@ func newVariant(c *codegen.Compiled, gpu *target.GPU, config space.Config, from 
 	if err != nil {
 		return nil, err
 	}
-	return &gopkg.Variant{Compiled: c, PTX: text, GPU: gpu.Name, Driver: driver, Config: config.String(), Provenance: from}, nil
+	return &gopkg.Variant{Compiled: c, PTX: text, GPU: gpu.Name, Keys: gpu.Keys(), Driver: driver, Config: config.String(), Provenance: from}, nil
 }
 
 // compileFor compiles a configuration, portable for code that later GPUs run too.
