@@ -15,7 +15,7 @@ type Comparison struct {
 	Timed     int      `json:"timed"`  // of those, with a time in both
 	Faster    int      `json:"faster"` // of those, in the second run
 	Slower    int      `json:"slower"`
-	BestRatio *float64 `json:"best_ratio"` // of the two best; null without both
+	BestRatio *float64 `json:"best_ratio"` // of the two best; null without both, or with Common 0
 	MeanRatio *float64 `json:"mean_ratio"` // geometric, of Timed; null without any
 	Changed   []Change `json:"changed"`    // configurations that ended otherwise
 }
@@ -50,10 +50,6 @@ func Compare(a, b *Recorded) (*Comparison, error) {
 		return nil, err
 	}
 	c := &Comparison{A: first.side(), B: second.side(), Changed: []Change{}}
-	if c.A.BestUS != nil && c.B.BestUS != nil {
-		ratio := *c.B.BestUS / *c.A.BestUS
-		c.BestRatio = &ratio
-	}
 	before := map[string]*store.Evaluation{}
 	for _, e := range first.entries {
 		before[e.eval.Config] = e.eval
@@ -80,6 +76,10 @@ func Compare(a, b *Recorded) (*Comparison, error) {
 		case e.eval.TimeUS > old.TimeUS:
 			c.Slower++
 		}
+	}
+	if c.Common > 0 && c.A.BestUS != nil && c.B.BestUS != nil {
+		ratio := *c.B.BestUS / *c.A.BestUS
+		c.BestRatio = &ratio
 	}
 	if c.Timed > 0 {
 		mean := math.Exp(logs / float64(c.Timed))

@@ -159,6 +159,21 @@ func TestCompare(t *testing.T) {
 	require.Equal(t, []exchange.Change{{Config: "BM=16 load=plain", A: store.Correct, B: store.Timeout}}, c.Changed)
 }
 
+// Bests of runs that have no configuration in common say nothing of each other.
+func TestCompareNothingInCommon(t *testing.T) {
+	a, b := recorded(1), recorded(1)
+	for i := range b.Evaluations {
+		b.Evaluations[i].Config = fmt.Sprintf("BM=%d load=plain", 1000+i)
+	}
+	c, err := exchange.Compare(&a, &b)
+	require.NoError(t, err)
+	require.Zero(t, c.Common)
+	require.NotNil(t, c.A.BestUS)
+	require.NotNil(t, c.B.BestUS)
+	require.Nil(t, c.BestRatio)
+	require.Nil(t, c.MeanRatio)
+}
+
 func TestMistakes(t *testing.T) {
 	a, b := recorded(1), recorded(2)
 	b.GPU = "a100"

@@ -240,12 +240,12 @@ func (a *app) printComparison(d *exchange.Comparison) {
 		}
 		fmt.Fprintf(a.out, "run %-5d %s on %s, %d configurations, %s\n", r.Run, visible(r.Kernel), visible(r.GPU), r.Configurations, best)
 		if i == 1 && d.BestRatio != nil {
-			fmt.Fprintf(a.out, "best      the second run's takes %.4g of the first's time\n", *d.BestRatio)
+			fmt.Fprintf(a.out, "best      the second run's takes %s\n", ofTheFirst(*d.BestRatio, "the first's"))
 		}
 	}
 	fmt.Fprintf(a.out, "common    %d configurations, %d with a time in both", d.Common, d.Timed)
 	if d.MeanRatio != nil {
-		fmt.Fprintf(a.out, ": the second takes %.4g of the first's time in the geometric mean; it is faster in %d, slower in %d", *d.MeanRatio, d.Faster, d.Slower)
+		fmt.Fprintf(a.out, ": the second takes %s in the geometric mean; it is faster in %d, slower in %d", ofTheFirst(*d.MeanRatio, "the first"), d.Faster, d.Slower)
 	}
 	fmt.Fprintln(a.out)
 	for _, c := range d.Changed[:min(mostShown, len(d.Changed))] {
@@ -253,6 +253,18 @@ func (a *app) printComparison(d *exchange.Comparison) {
 	}
 	if n := len(d.Changed) - mostShown; n > 0 {
 		fmt.Fprintf(a.out, "changed   %d more; --json has them all\n", n)
+	}
+}
+
+// ofTheFirst says a ratio of times in words.
+func ofTheFirst(ratio float64, first string) string {
+	switch text := fmt.Sprintf("%.4g", ratio); {
+	case ratio == 1:
+		return "the same time as " + first
+	case text == "1":
+		return "about the same time as " + first
+	default:
+		return text + " of the first's time"
 	}
 }
 
