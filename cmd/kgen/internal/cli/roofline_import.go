@@ -53,7 +53,8 @@ it holds:
   a tuning space: a Kernel Tuner cache, T4 or KTT results, or a compact CSV
   a table of library times, as those that kgen roofline library draws
 
-Each kernel is held to the limits of the GPU that the file names, or of --gpu; a note
+Each kernel is held to the limits of the GPU that the file names (of the virtual machine,
+the one that it ran as), or of --gpu; a note
 says where they differ, and files of two GPUs are refused. What a
 file does not know of a launch's useful work --flops and --bytes give: a tuning space
 needs both. --before FILE has the same kernels before a change, and -o draws arrows.`,

@@ -40,6 +40,7 @@ type imported struct {
 
 	found []roofline.Kernel // before they are judged
 	named string            // the GPU, in the file's words
+	fits  bool              // nobody asked for it: it is the oldest that the kernel fits
 	cc    string            // its compute capability, if the file tells
 	space bool              // a tuning space, whose work the flags tell
 }
@@ -95,6 +96,9 @@ func (f *importFlags) judged(ctx context.Context, files []string) (*imported, er
 // findGPU takes the GPU asked for, or else the one that the file names, and notes where
 // they contradict each other.
 func (set *imported) findGPU(asked, file string) error {
+	if set.fits && asked != "" {
+		set.named = "" // which contradicts nothing
+	}
 	names := set.gpu
 	if names == nil && set.named != "" {
 		g, err := target.Lookup(set.named)
@@ -108,6 +112,9 @@ func (set *imported) findGPU(asked, file string) error {
 			return usagef("--gpu is missing, and %s names none: want a name such as h100; kgen gpus lists them", file)
 		}
 		set.gpu = names
+		if set.fits {
+			set.notes = append(set.notes, fmt.Sprintf("%s ran as on %s, the oldest GPU that its kernel fits, and is held to its limits; --gpu names another", file, names.Name))
+		}
 		return nil
 	}
 	g, err := lookupGPU(asked)
@@ -248,11 +255,9 @@ func (f *importFlags) readJSON(ctx context.Context, file string, text []byte) (*
 		if err := json.Unmarshal(text, &r); err != nil {
 			return nil, fmt.Errorf("%s:%w", file, jsontext.Locate(text, err))
 		}
-		named := strings.TrimPrefix(r.Device, vm.BareName+", ") // of a GPU the driver's name
-		if strings.HasPrefix(named, vm.BareName) {
-			named = "" // the virtual machine was asked for none
-		}
-		return &imported{found: []roofline.Kernel{*k}, named: named}, nil
+		set := &imported{found: []roofline.Kernel{*k}}
+		set.named, set.fits = deviceGPU(r.Device)
+		return set, nil
 	case err == nil && !has("cache") && !has("results") && !has("Results"):
 		return nil, fmt.Errorf("%s:1: neither what kgen run or kgen tune prints, nor a tuning space", file)
 	}
@@ -261,6 +266,22 @@ func (f *importFlags) readJSON(ctx context.Context, file string, text []byte) (*
 		return nil, fmt.Errorf("%s:%w", file, jsontext.Locate(text, err))
 	}
 	return set, spaceErr
+}
+
+// deviceGPU is the GPU in the name of a device that ran kernels: a GPU's own or that of
+// the virtual machine, which chooses one that fits where it was asked for none.
+func deviceGPU(device string) (gpu string, fits bool) {
+	of, ok := strings.CutPrefix(device, vm.BareName)
+	if !ok {
+		return device, false
+	}
+	if gpu, ok = strings.CutPrefix(of, ", "); ok {
+		return gpu, false
+	}
+	if gpu, ok = strings.CutPrefix(of, " as on "); ok {
+		return gpu, true
+	}
+	return "", false
 }
 
 // readTuning reads what kgen tune --json printed. The work is the problem's, computed
