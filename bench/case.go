@@ -32,6 +32,7 @@ type CaseBuffer struct {
 	Align int64  // bytes; 0 is 256
 	Data  []byte // contents before the first launch; nil is never written
 	Want  []byte // contents after the last; nil is not compared
+	Unset []bool // by element: need not be written; nil: where Want is known all must
 }
 
 // Size is the buffer's size in bytes.

@@ -16,7 +16,7 @@ import (
 // RunOptions says how to run a case.
 type RunOptions struct {
 	// Blocks limits every launch to these blocks. Then only elements that the
-	// run changed are compared.
+	// run changed, or wrote first, are compared.
 	Blocks [][3]uint32
 
 	// Dump is a folder for the buffers' contents after the last launch, as
@@ -45,6 +45,7 @@ type Result struct {
 	Printed      string         `json:"printed,omitempty"`
 	Failure      *KernelError   `json:"failure,omitempty"` // why the kernel ended the last launch itself; then no buffer is compared
 	Kept         [][]byte       `json:"-"`                 // by buffer, if asked for and without a failure
+	Unwritten    [][]bool       `json:"-"`                 // beside Kept: by element, those never written; nil where all were
 }
 
 // BufferResult compares a buffer with what it should hold.
@@ -55,6 +56,9 @@ type BufferResult struct {
 	MaxAbs     float64            `json:"max_absolute_error"`
 	MaxRel     float64            `json:"max_relative_error"`
 	First      *numcheck.Mismatch `json:"first"` // null if all are right
+
+	// NotCompared are the elements that a run of some blocks left as they were.
+	NotCompared int64 `json:"not_compared,omitempty"`
 }
 
 // ArgumentsError says that a launch's arguments are not those of its kernel. It is the
@@ -143,6 +147,7 @@ type caseRun struct {
 	opt     RunOptions
 	module  *Module
 	buffers []Buffer
+	first   [][]byte // by buffer: what it holds at first; nil where the device tracks that it is nothing
 	result  Result
 
 	counters Counters
@@ -199,6 +204,11 @@ func (r *caseRun) allocate() error {
 			return fmt.Errorf("buffer %s: %w", b.label(), err)
 		}
 		r.buffers = append(r.buffers, d)
+		first := b.Data
+		if _, tracks := r.dev.(Tracker); first == nil && !tracks {
+			first = b.poison(r.c.Tolerance)
+		}
+		r.first = append(r.first, first)
 	}
 	return r.fill()
 }
@@ -207,10 +217,10 @@ func (r *caseRun) allocate() error {
 func (r *caseRun) fill() error {
 	for i := range r.c.Buffers {
 		b := &r.c.Buffers[i]
-		if b.Data == nil {
+		if r.first[i] == nil {
 			continue
 		}
-		if err := r.dev.Write(r.buffers[i], 0, b.Data); err != nil {
+		if err := r.dev.Write(r.buffers[i], 0, r.first[i]); err != nil {
 			return fmt.Errorf("buffer %s: %w", b.label(), err)
 		}
 	}
@@ -284,53 +294,26 @@ func (r *caseRun) compare() error {
 		if err := r.dev.Read(r.buffers[i], 0, got); err != nil {
 			return fmt.Errorf("buffer %s: %w", b.label(), err)
 		}
-		if err := r.check(b, got); err != nil {
-			return err
+		never, err := r.unwritten(i, got)
+		if err != nil {
+			return fmt.Errorf("buffer %s: %w", b.label(), err)
+		}
+		if b.Want != nil {
+			res, err := r.compareBuffer(i, got, never)
+			if err != nil {
+				return fmt.Errorf("buffer %s: %w", b.label(), err)
+			}
+			r.result.Buffers = append(r.result.Buffers, res)
 		}
 		if r.opt.Keep {
 			r.result.Kept = append(r.result.Kept, got)
+			r.result.Unwritten = append(r.result.Unwritten, never)
 		}
 		if r.opt.Dump != "" {
 			files = append(files, NPYFile(filepath.Join(r.opt.Dump, b.label()+".npy"), &Array{b.Type.DType(), b.Shape, got}))
 		}
 	}
 	return atomicfile.Write(files...)
-}
-
-func (r *caseRun) check(b *CaseBuffer, got []byte) error {
-	if b.Want == nil {
-		return nil
-	}
-	want := b.Want
-	if r.opt.Blocks != nil {
-		want = onlyChanged(b, got)
-	}
-	c, err := numcheck.Compare(b.Type, got, want, r.c.Tolerance, 1)
-	if err != nil {
-		return fmt.Errorf("buffer %s: %w", b.label(), err)
-	}
-	res := BufferResult{Arg: b.Arg, Name: b.Name, Mismatches: c.Mismatches, MaxAbs: c.MaxAbs, MaxRel: c.MaxRel}
-	if len(c.First) > 0 {
-		res.First = &c.First[0]
-	}
-	r.result.Buffers = append(r.result.Buffers, res)
-	return nil
-}
-
-// onlyChanged is what is wanted where got differs from the first contents, and
-// got elsewhere. A buffer never written is compared in full.
-func onlyChanged(b *CaseBuffer, got []byte) []byte {
-	if b.Data == nil {
-		return b.Want
-	}
-	want := append([]byte(nil), got...)
-	size := b.Type.Size()
-	for i := 0; i < len(got); i += size {
-		if string(got[i:i+size]) != string(b.Data[i:i+size]) {
-			copy(want[i:i+size], b.Want[i:i+size])
-		}
-	}
-	return want
 }
 
 // finish judges the run.

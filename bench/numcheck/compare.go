@@ -28,8 +28,8 @@ func (t Tolerance) Validate() error {
 	return nil
 }
 
-// allows says whether got is right where want is wanted.
-func (t Tolerance) allows(got, want Value) bool {
+// Allows says whether got is right where want is wanted.
+func (t Tolerance) Allows(got, want Value) bool {
 	g, w := got.Float(), want.Float()
 	if math.IsNaN(g) || math.IsNaN(w) {
 		return math.IsNaN(g) && math.IsNaN(w)
@@ -70,6 +70,15 @@ type Mismatch struct {
 	Index int64 `json:"index"` // of the element, in C order
 	Got   Value `json:"got"`
 	Want  Value `json:"want"`
+
+	Unwritten bool `json:"never_written,omitempty"` // then Got is no one's value
+}
+
+func (m *Mismatch) String() string {
+	if m.Unwritten {
+		return fmt.Sprintf("[%d] was never written, want %v", m.Index, m.Want)
+	}
+	return fmt.Sprintf("[%d] is %v, want %v", m.Index, m.Got, m.Want)
 }
 
 // Comparison is what a comparison of two buffers found. The largest errors are
@@ -99,11 +108,11 @@ func Compare(t Type, got, want []byte, tol Tolerance, keep int) (Comparison, err
 		}
 		g, w := t.At(got, i), t.At(want, i)
 		c.measure(t, got, want, i, g, w)
-		if tol.allows(g, w) {
+		if tol.Allows(g, w) {
 			continue
 		}
 		if c.Mismatches++; len(c.First) < keep {
-			c.First = append(c.First, Mismatch{int64(i), g, w})
+			c.First = append(c.First, Mismatch{Index: int64(i), Got: g, Want: w})
 		}
 	}
 	return c, nil

@@ -310,8 +310,10 @@ func (w *warp) atomicGlobal(in *inst, lane int, addr uint64, size int) []byte {
 	if al == nil {
 		return nil
 	}
-	if al.undef != nil && w.u != nil && al.someUndefined(off, size) {
-		w.atomicUndefined(in, lane, func(at, n int) uint64 { return al.undefinedBytes(off+int64(at), n) })
+	if al.undef != nil && al.someUndefined(off, size) {
+		if w.u != nil {
+			w.atomicUndefined(in, lane, func(at, n int) uint64 { return al.undefinedBytes(off+int64(at), n) })
+		}
 		al.defineShared(off, int64(size))
 	}
 	return al.data[off:]

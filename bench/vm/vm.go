@@ -14,6 +14,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/kgen-dev/kgen/bench"
@@ -120,7 +121,7 @@ func New(opt Options) (*Device, error) {
 	return d, nil
 }
 
-var _ bench.Device = (*Device)(nil)
+var _ bench.Tracker = (*Device)(nil)
 
 // BareName is the name of a machine that is no certain GPU.
 const BareName = "virtual machine"
@@ -192,6 +193,18 @@ func (d *Device) Read(b bench.Buffer, offset int64, data []byte) error {
 	}
 	copy(data, a.data[offset:])
 	return nil
+}
+
+// Unwritten tells which bytes of a buffer were never written; nil if all were.
+func (d *Device) Unwritten(b bench.Buffer) ([]uint64, error) {
+	a, err := d.buffer(b)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(a.undef, func(word uint64) bool { return word != 0 }) {
+		return nil, nil
+	}
+	return slices.Clone(a.undef), nil
 }
 
 func (d *Device) buffer(b bench.Buffer) (*allocation, error) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/bench/vm"
+	"github.com/kgen-dev/kgen/codegen/cache"
 	"github.com/kgen-dev/kgen/codegen/nvrtc/nvrtctest"
 	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/tune/spec"
@@ -45,8 +46,9 @@ const description = `{
   "reference": {"kernel": "plain", "grid": 1, "block": 128, "defines": {"block": 128, "what": 0}}
 }`
 
-// clocked is the virtual machine as a device that measures: every launch takes as long.
-type clocked struct{ *vm.Device }
+// clocked is the virtual machine as a device that measures: every launch takes as long, and
+// it does not know what was never written.
+type clocked struct{ bench.Device }
 
 func (clocked) Provenance() bench.Provenance { return bench.Measured }
 
@@ -126,6 +128,45 @@ func TestOutcomes(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Zeros that the reference writes and a kernel does not are wrong, from a reference that ran
+// and from one that is remembered; what neither writes is not compared.
+func TestZerosMustBeWritten(t *testing.T) {
+	const text = `{
+  "source": "scale.cu", "kernel": "relu", "sizes": {"n": 1000},
+  "parameters": [{"name": "all", "values": [0, 1]}],
+  "grid": "ceildiv(n, 128)", "block": 128%s,
+  "arguments": ["f32[{n}]:random", "f32[{n}]:none", "i32={n}"],
+  "reference": {"kernel": "relu", "grid": "ceildiv(n, 128)", "block": 128, "defines": {"all": 1}}
+}`
+	const relu = `
+extern "C" __global__ void relu(const float *x, float *y, int n) {
+	int at = blockIdx.x * blockDim.x + threadIdx.x;
+	if (at < n - 8 && (all || x[at] > 0)) y[at] = x[at] > 0 ? x[at] : 0;
+}`
+	for _, measures := range []bool{false, true} {
+		for _, blocks := range []string{"", `, "blocks": 2`} {
+			kept := t.TempDir()
+			for range 2 {
+				k := written(t, fmt.Sprintf(text, blocks), relu, measures)
+				var err error
+				k.Cache, err = cache.Open(kept)
+				require.NoError(t, err)
+				for all, want := range []store.Outcome{store.Correctness, store.Correct} {
+					if blocks != "" && !measures {
+						want = store.Correct // which of the zeros are other blocks' is not known
+					}
+					r, err := k.Run(t.Context(), []int{all}, 0)
+					require.NoError(t, err)
+					require.Equal(t, want, r.Outcome, "%d measured %v%s: %s", all, measures, blocks, r.Error)
+					if want == store.Correctness && !measures {
+						require.Contains(t, r.Error, "was never written, want 0")
+					}
+				}
+			}
+		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -33,10 +32,6 @@ func (k *Kernel) Prepare(ctx context.Context) error {
 			data = append(data, *a.Buffer)
 		}
 	}
-	// Of a grid run in part, too, only what changed is compared.
-	if k.Device.Provenance() != bench.Counted || k.Spec.Blocks > 0 {
-		poison(data)
-	}
 	if k.Spec.Reference != nil {
 		if err := k.reference(ctx, args, data); err != nil {
 			return err
@@ -46,16 +41,6 @@ func (k *Kernel) Prepare(ctx context.Context) error {
 	defer k.mu.Unlock()
 	k.buffers, k.data = args, data
 	return nil
-}
-
-// poison fills buffers that were never written, which only the virtual machine sees, so
-// that what a kernel fails to write is wrong: the bytes are those of a NaN.
-func poison(data []bench.CaseBuffer) {
-	for i := range data {
-		if b := &data[i]; b.Data == nil {
-			b.Data = bytes.Repeat([]byte{0xff}, int(b.Size()))
-		}
-	}
 }
 
 // reference runs the reference and takes what it leaves in the buffers as what is right.
@@ -74,7 +59,7 @@ func (k *Kernel) reference(ctx context.Context, args []*bench.Argument, data []b
 		return k.inReference(err)
 	}
 	for i := range data {
-		data[i].Want = r.Kept[i]
+		data[i].Want, data[i].Unset = r.Kept[i], r.Unwritten[i]
 	}
 	k.remember(key, data)
 	return nil
@@ -221,7 +206,7 @@ func (k *Kernel) check(ctx context.Context, c *bench.Case, p *program) (Ran, err
 	}
 	for _, b := range res.Buffers {
 		if b.First != nil {
-			return failed(store.Correctness, fmt.Errorf("buffer %d: %d elements are wrong; the first: [%d] is %v, want %v", b.Arg, b.Mismatches, b.First.Index, b.First.Got, b.First.Want)), nil
+			return failed(store.Correctness, fmt.Errorf("buffer %d: %d elements are wrong; the first: %v", b.Arg, b.Mismatches, b.First)), nil
 		}
 	}
 	if !counted {

@@ -236,12 +236,17 @@ func (a *app) printRun(r *bench.Result) error {
 	for _, b := range r.Buffers {
 		first := "-"
 		if b.First != nil {
-			first = fmt.Sprintf("[%d] is %v, want %v", b.First.Index, b.First.Got, b.First.Want)
+			first = b.First.String()
 		}
 		fmt.Fprintf(w, "%s\t%d\t%.3g\t%.3g\t%s\n", bufferName(b), b.Mismatches, b.MaxAbs, b.MaxRel, first)
 	}
 	if err := w.Flush(); err != nil {
 		return err
+	}
+	for _, b := range r.Buffers {
+		if b.NotCompared > 0 {
+			fmt.Fprintf(a.out, "not compared: %d elements of %s, which these blocks left as they were\n", b.NotCompared, bufferName(b))
+		}
 	}
 	if f := r.Failure; f != nil {
 		fmt.Fprintf(a.out, "\n%s: %s\n  %s\n", a.paint("31", "the kernel failed"), plainNames(visible(f.Message)), siteText(f.Kernel, f.Site))
