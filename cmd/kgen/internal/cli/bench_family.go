@@ -94,11 +94,17 @@ func (a *app) timed(ctx context.Context, j *job, c space.Config, seed uint64) (*
 
 // bench prints a timed configuration beside the library's time.
 func (a *app) bench(j *job, c space.Config, k *roofline.Kernel) error {
-	judged, err := k.Judge(roofline.DeviceRoofs(j.gpu))
+	roofs := roofline.DeviceRoofs(j.gpu)
+	judged, err := k.Judge(roofs)
 	if err != nil {
 		return usage(err)
 	}
+	best, err := j.best(roofs)
+	if err != nil {
+		return err
+	}
 	r := &benchReport{Kernel: j.family.Name, GPU: j.gpu.ID, Problem: j.problem.Settings(), Config: c, verdictInfo: verdictOf(judged)}
+	r.OfLeast = ofLeast(judged, best)
 	if r.Library, err = tune.LibraryTime(j.problem, j.gpu); err != nil {
 		return err
 	}
@@ -114,6 +120,7 @@ func (a *app) bench(j *job, c space.Config, k *roofline.Kernel) error {
 	}
 	fmt.Fprintln(a.out)
 	a.printVerdict(judged)
+	a.printOfLeast(r.verdictInfo, best.LeastUS())
 	a.printLibrary(r.Library)
 	if r.OfLibrary > 0 {
 		fmt.Fprintf(a.out, "          %.3g times the library's time\n", r.OfLibrary)

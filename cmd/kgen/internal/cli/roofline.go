@@ -135,12 +135,11 @@ func (j *job) limits(roofs roofline.Roofs, set []string) (*limits, error) {
 	if err := j.launchable(); err != nil {
 		return nil, err
 	}
-	work := j.problem.Work()
-	best, err := (&roofline.Kernel{Work: tune.FormulaWork(work)}).Judge(roofs)
+	best, err := j.best(roofs)
 	if err != nil {
-		return nil, usage(err)
+		return nil, err
 	}
-	best.Kernel.Name = fmt.Sprintf("attainable, bound by %s", best.Binding.Unit)
+	work := j.problem.Work()
 	l := &limits{best: best}
 	library, err := tune.LibraryTime(j.problem, j.gpu)
 	if err != nil {
@@ -156,6 +155,7 @@ func (j *job) limits(roofs roofline.Roofs, set []string) (*limits, error) {
 	}
 	if l.configuration != nil {
 		l.report.Default = verdictOf(l.configuration)
+		l.report.Default.OfLeast = ofLeast(l.configuration, best)
 	}
 	if library != nil {
 		k := roofline.Kernel{Name: fmt.Sprintf("%s %s, %s", library.Framework, library.Version, library.Type), Work: best.Work, TimeUS: library.US, From: library.Provenance}
@@ -163,6 +163,20 @@ func (j *job) limits(roofs roofline.Roofs, set []string) (*limits, error) {
 	}
 	return l, err
 }
+
+// best is the problem's work at its least, judged by the roofs.
+func (j *job) best(roofs roofline.Roofs) (*roofline.Judged, error) {
+	best, err := (&roofline.Kernel{Work: tune.FormulaWork(j.problem.Work())}).Judge(roofs)
+	if err != nil {
+		return nil, usage(err)
+	}
+	best.Kernel.Name = fmt.Sprintf("attainable, bound by %s", best.Binding.Unit)
+	return best, nil
+}
+
+// ofLeast is the problem's least time over that of a configuration: what tuning calls its
+// score. A verdict's own score is by the work that the configuration does, needed or not.
+func ofLeast(c, best *roofline.Judged) float64 { return best.LeastUS() / c.Kernel.TimeUS }
 
 // configuration is what the default configuration, or that of the settings, does by the
 // cost model; nil where no code is generated for the GPU, unless there are settings.
@@ -197,12 +211,18 @@ func (a *app) printRoofline(j *job, r *rooflineReport, configuration *roofline.J
 	fmt.Fprintln(a.out)
 	if configuration != nil {
 		a.printVerdict(configuration)
+		a.printOfLeast(r.Default, r.LeastUS)
 	}
 	a.printLibrary(r.Library)
 	if r.Drawing != "" {
 		fmt.Fprintf(a.out, "drawing   %s\n", r.Drawing)
 	}
 	return nil
+}
+
+// printOfLeast says how near a configuration is to what the problem takes at least.
+func (a *app) printOfLeast(v *verdictInfo, leastUS float64) {
+	fmt.Fprintf(a.out, "  problem  %.3g %% of the rate that its least work and traffic allow (%.4g us, formula)\n", 100*v.OfLeast, leastUS)
 }
 
 // printLibrary says what a library reached, if the tables have the problem.

@@ -78,7 +78,7 @@ func (a *app) sweep(j *job, figure *figureFlags, set []string, text string) erro
 		}
 		all = append(all, l)
 	}
-	drawing, err := figure.draw(sweptSubject(j, flag, all))
+	drawing, err := figure.draw(sweptSubject(jobs, flag, all))
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (a *app) sweep(j *job, figure *figureFlags, set []string, text string) erro
 			Drawing string            `json:"drawing,omitempty"`
 		}{flag, reports, drawing})
 	}
-	return a.printSweep(j, flag, values, all, drawing)
+	return a.printSweep(jobs, flag, values, all, drawing)
 }
 
 // swept are the jobs of a flag's values, all of them checked before any work.
@@ -115,14 +115,18 @@ func (j *job) swept(flag string, values []string) ([]*job, error) {
 	return jobs, nil
 }
 
-// unswept are the problem's settings but the one that is swept.
-func unswept(j *job, flag string) family.Settings {
-	return slices.DeleteFunc(slices.Clone(j.problem.Settings()), func(s family.Setting) bool { return s.Name == flag })
+// unswept are the settings that all jobs of a sweep share: a size that another's value
+// stands for where it is not given goes along with it.
+func unswept(jobs []*job, flag string) family.Settings {
+	return slices.DeleteFunc(slices.Clone(jobs[0].problem.Settings()), func(s family.Setting) bool {
+		return s.Name == flag || slices.ContainsFunc(jobs, func(j *job) bool { return !slices.Contains(j.problem.Settings(), s) })
+	})
 }
 
 // sweptSubject draws a path each of what is attainable, predicted and measured.
-func sweptSubject(j *job, flag string, all []*limits) *plot.Subject {
-	s := &plot.Subject{Title: fmt.Sprintf("%s on %s, by %s", j.family.Name, j.gpu.Name, flag), Subtitle: unswept(j, flag).String(), Alternatives: true}
+func sweptSubject(jobs []*job, flag string, all []*limits) *plot.Subject {
+	j := jobs[0]
+	s := &plot.Subject{Title: fmt.Sprintf("%s on %s, by %s", j.family.Name, j.gpu.Name, flag), Subtitle: unswept(jobs, flag).String(), Alternatives: true}
 	for _, path := range []struct {
 		name string
 		of   func(*limits) *roofline.Judged
@@ -144,8 +148,8 @@ func sweptSubject(j *job, flag string, all []*limits) *plot.Subject {
 	return s
 }
 
-func (a *app) printSweep(j *job, flag string, values []string, all []*limits, drawing string) error {
-	fmt.Fprintf(a.out, "%s (%s) on %s, by %s\n\n", j.family.Name, unswept(j, flag), j.gpu.Name, flag)
+func (a *app) printSweep(jobs []*job, flag string, values []string, all []*limits, drawing string) error {
+	fmt.Fprintf(a.out, "%s (%s) on %s, by %s\n\n", jobs[0].family.Name, unswept(jobs, flag), jobs[0].gpu.Name, flag)
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "%s\tLEAST (FORMULA)\tTFLOP/S\tLIMIT\tPREDICTED\tOF LEAST\tLIBRARY\t\n", strings.ToUpper(flag))
 	for i, l := range all {

@@ -76,8 +76,9 @@ type verdictInfo struct {
 	TimeUS      float64              `json:"time_us,omitempty"`    // absent where nobody timed it
 	Provenance  bench.Provenance     `json:"provenance,omitempty"` // of the time
 	ClockMHz    float64              `json:"clock_mhz,omitempty"`
-	TFLOPS      float64              `json:"tflops"` // at least_us without a time
-	Score       float64              `json:"score,omitempty"`
+	TFLOPS      float64              `json:"tflops"`             // at least_us without a time
+	Score       float64              `json:"score,omitempty"`    // by the work that the kernel does
+	OfLeast     float64              `json:"of_least,omitempty"` // by the least that a family's problem takes
 	Limit       roofline.Unit        `json:"limit"`
 	LeastUS     float64              `json:"least_us"`
 	Floors      []roofline.Floor     `json:"floors"`
