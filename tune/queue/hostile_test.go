@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -107,7 +108,7 @@ func TestFilesStayInTheirFolder(t *testing.T) {
 
 // When all is closed nothing is left: no port, no folder, no goroutine.
 func TestNothingIsLeft(t *testing.T) {
-	before := runtime.NumGoroutine()
+	before, _ := goroutines()
 	dir := filepath.Join(t.TempDir(), "queue")
 	s := serve(t, dir, "127.0.0.1:0", queue.Access{Token: token})
 	c, err := s.Connect()
@@ -126,13 +127,23 @@ func TestNothingIsLeft(t *testing.T) {
 	entries, err := os.ReadDir(filepath.Dir(dir))
 	require.NoError(t, err)
 	require.Empty(t, entries)
-	left := 0
 	for range 100 {
-		if left = runtime.NumGoroutine() - before; left <= 0 {
+		if now, _ := goroutines(); now <= before {
 			return
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	stacks := make([]byte, 1<<20)
-	t.Fatalf("%d goroutines are left:\n%s", left, stacks[:runtime.Stack(stacks, true)])
+	now, stacks := goroutines()
+	t.Fatalf("%d goroutines are left:\n%s", now-before, stacks)
+}
+
+// stranded is a goroutine that nats.go 1.55 leaves for ever where a connection that put
+// objects is closed before the goroutine first ran: it then waits at a channel that is nil.
+var stranded = regexp.MustCompile(`\(nil chan\)[^\n]*\n[^\n]*resetPendingAcksOnReconnect`)
+
+// goroutines counts those that run, but for the stranded, and says where they are.
+func goroutines() (int, string) {
+	stacks := make([]byte, 1<<22)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	return bytes.Count(stacks, []byte("\n\ngoroutine ")) + 1 - len(stranded.FindAll(stacks, -1)), string(stacks)
 }
