@@ -67,6 +67,38 @@ func (m *drawnMap) makeMap(shared bool, r *rand.Rand) string {
 		"MADE: bar.warp.sync -1; tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%m], [%a], 128;\nfence.proxy.tensormap::generic.acquire.gpu [%m], 128; bar.warp.sync -1;\n"
 }
 
+// makingKernel loads a box of so many bytes by a map that it makes itself.
+func (m *drawnMap) makingKernel(n int, shared bool, r *rand.Rand) string {
+	text := replace(tensorKernel(len(m.Box), int64(n), ""), "mov.b64 %m, map; cvta.param.u64 %m, %m;", "mov.u32 %t, %tid.x; ld.param.u64 %base, [map];\n"+m.makeMap(shared, r))
+	text = replace(text, ".param .align 64 .b8 map[128]", ".param .u64 map")
+	text = replace(text, ".reg .pred %p, %q;", ".reg .pred %p, %q; .reg .b64 %base;")
+	return replace(text, ".visible .entry", ".global .align 128 .b8 made[128];\n.shared .align 128 .b8 stage[128];\n.visible .entry")
+}
+
+// launchMade runs such a kernel and returns the box's bytes.
+func (m *drawnMap) launchMade(t require.TestingT, text string, n int, opt vm.Options) (*bench.Report, []byte) {
+	ctx := context.Background()
+	dev, err := vm.New(opt)
+	require.NoError(t, err)
+	defer dev.Close()
+	mod, err := dev.Load(ctx, "made.ptx", []byte(text))
+	require.NoError(t, err)
+	g, err := dev.Alloc(int64(len(m.tensor)), 256)
+	require.NoError(t, err)
+	require.NoError(t, dev.Write(g, 0, m.tensor))
+	o, err := dev.Alloc(int64(n), 256)
+	require.NoError(t, err)
+	args := []bench.Arg{bench.Pointer(g), bench.Pointer(o)}
+	for _, c := range m.at {
+		args = append(args, bench.I32(c))
+	}
+	report, err := dev.Launch(ctx, mod, "k", bench.Launch{Grid: [3]uint32{1}, Block: [3]uint32{32}, SharedBytes: int64(n) + 2048, Args: args})
+	require.NoError(t, err)
+	got := make([]byte, n)
+	require.NoError(t, dev.Read(o, 0, got))
+	return report, got
+}
+
 // TestTensorMapMadeOnDevice: loads by maps that the kernel makes from zeros, field
 // by field, bring what maps of the host do.
 func TestTensorMapMadeOnDevice(t *testing.T) {
@@ -78,31 +110,8 @@ func TestTensorMapMadeOnDevice(t *testing.T) {
 		_, want := m.run(t, "", bytes.Repeat([]byte{0xee}, n), opt)
 
 		r := rand.New(rand.NewPCG(uint64(n), 5))
-		text := replace(tensorKernel(len(m.Box), int64(n), ""), "mov.b64 %m, map; cvta.param.u64 %m, %m;", "mov.u32 %t, %tid.x; ld.param.u64 %base, [map];\n"+m.makeMap(shared, r))
-		text = replace(text, ".param .align 64 .b8 map[128]", ".param .u64 map")
-		text = replace(text, ".reg .pred %p, %q;", ".reg .pred %p, %q; .reg .b64 %base;")
-		text = replace(text, ".visible .entry", ".global .align 128 .b8 made[128];\n.shared .align 128 .b8 stage[128];\n.visible .entry")
-
-		ctx := context.Background()
-		dev, err := vm.New(opt)
-		require.NoError(t, err)
-		defer dev.Close()
-		mod, err := dev.Load(ctx, "made.ptx", []byte(text))
-		require.NoError(t, err)
-		g, err := dev.Alloc(int64(len(m.tensor)), 256)
-		require.NoError(t, err)
-		require.NoError(t, dev.Write(g, 0, m.tensor))
-		o, err := dev.Alloc(int64(n), 256)
-		require.NoError(t, err)
-		args := []bench.Arg{bench.Pointer(g), bench.Pointer(o)}
-		for _, c := range m.at {
-			args = append(args, bench.I32(c))
-		}
-		report, err := dev.Launch(ctx, mod, "k", bench.Launch{Grid: [3]uint32{1}, Block: [3]uint32{32}, SharedBytes: int64(n) + 2048, Args: args})
-		require.NoError(t, err)
+		report, got := m.launchMade(t, m.makingKernel(n, shared, r), n, opt)
 		require.Empty(t, report.Faults)
-		got := make([]byte, n)
-		require.NoError(t, dev.Read(o, 0, got))
 		require.Equal(t, want, got)
 	})
 }
@@ -113,31 +122,13 @@ func TestTensorMapNotAcquired(t *testing.T) {
 	var m *drawnMap
 	rapid.Check(t, func(t *rapid.T) { m = drawMap(t, true) })
 	n := m.each(func(int, int64) {})
-	text := replace(tensorKernel(len(m.Box), int64(n), ""), "mov.b64 %m, map; cvta.param.u64 %m, %m;", "mov.u32 %t, %tid.x; ld.param.u64 %base, [map];\n"+m.makeMap(false, rand.New(rand.NewPCG(1, 5))))
-	text = replace(text, ".param .align 64 .b8 map[128]", ".param .u64 map")
-	text = replace(text, ".reg .pred %p, %q;", ".reg .pred %p, %q; .reg .b64 %base;")
-	text = replace(text, ".visible .entry", ".global .align 128 .b8 made[128];\n.visible .entry")
+	text := m.makingKernel(n, false, rand.New(rand.NewPCG(1, 5)))
 	text = replace(text, "fence.proxy.tensormap::generic.acquire.gpu [%m], 128;", "")
 	for _, opt := range timings {
-		dev, err := vm.New(opt)
-		require.NoError(t, err)
-		mod, err := dev.Load(t.Context(), "made.ptx", []byte(text))
-		require.NoError(t, err)
-		g, err := dev.Alloc(int64(len(m.tensor)), 256)
-		require.NoError(t, err)
-		require.NoError(t, dev.Write(g, 0, m.tensor))
-		o, err := dev.Alloc(int64(n), 256)
-		require.NoError(t, err)
-		args := []bench.Arg{bench.Pointer(g), bench.Pointer(o)}
-		for _, c := range m.at {
-			args = append(args, bench.I32(c))
-		}
-		report, err := dev.Launch(t.Context(), mod, "k", bench.Launch{Grid: [3]uint32{1}, Block: [3]uint32{32}, SharedBytes: int64(n) + 2048, Args: args})
-		require.NoError(t, err)
+		report, _ := m.launchMade(t, text, n, opt)
 		require.Len(t, report.Faults, 1)
 		require.Equal(t, bench.MissingProxyFence, report.Faults[0].Class)
 		require.Contains(t, report.Faults[0].Message, "fence.proxy.tensormap")
-		require.NoError(t, dev.Close())
 	}
 }
 
