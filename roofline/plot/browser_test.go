@@ -106,3 +106,17 @@ func TestPageInBrowser(t *testing.T) {
 		require.Empty(t, seen.Network)
 	}
 }
+
+// TestCloudsInBrowser: the page's script draws clouds, also where nothing but clouds is
+// drawn, and finds their points.
+func TestCloudsInBrowser(t *testing.T) {
+	scene, err := crowd(2*cloudFrom, func(i int, d *Dot) {
+		if d.Doubt = "too fast"; i%3 == 0 {
+			d.Doubt = ""
+		}
+	}).Scene()
+	require.NoError(t, err)
+	seen := open(t, scene, "#data path", "fast")
+	require.Contains(t, seen.Hover, "TFLOP/s")
+	require.Equal(t, "1333 of 2000 points, the first 500 in the table", seen.Count)
+}

@@ -31,13 +31,6 @@ type mark struct {
 	outside bool // of the frame
 }
 
-// Series of more dots than crowdFrom are drawn small, of more than cloudFrom as
-// one cloud, whose dots have no words of their own in the drawing.
-const (
-	crowdFrom = 24
-	cloudFrom = 1000
-)
-
 // data draws clouds first and the best last, then writes labels where room is.
 func (d *drawing) data() {
 	g := d.scene.group("data", false)
@@ -73,38 +66,32 @@ func colourOf(series int) string { return palette[series%len(palette)] }
 // returns the first marker of each that has a label.
 func (d *drawing) series(g *Group, i int, best bool) []mark {
 	s := &d.figure.Series[i]
-	var labelled []mark
-	var cloud []Point
-	for k := range s.Dots {
+	var labelled, crowd []mark
+	for k, named := range s.named() {
 		dot := &s.Dots[k]
-		if dot.Best != best {
+		if (dot.Best && named) != best {
 			continue
 		}
-		marks := d.marks(i, k)
-		if len(s.Dots) > cloudFrom && len(marks) == 1 && !best && dot.Label == "" && dot.Doubt == "" && !marks[0].outside {
-			cloud = append(cloud, marks[0].At)
+		if !named {
+			crowd = append(crowd, d.marks(i, k, dot.At[:1])...)
 			continue
 		}
+		marks := d.marks(i, k, dot.At)
 		d.draw(g, s, marks)
 		if dot.Label != "" {
 			labelled = append(labelled, marks[0])
 		}
 	}
-	if len(cloud) > 0 {
-		g.Elements = append(g.Elements, Element{Cloud: &Cloud{Series: i, Points: cloud, Size: 1.5, Fill: colourOf(i), Opacity: 0.35}})
-		for _, p := range cloud {
-			d.space.take(box{p.X - 1, p.Y - 1, p.X + 1, p.Y + 1}, lines)
-		}
-	}
+	d.crowd(g, i, crowd)
 	return labelled
 }
 
-// marks places the markers of a dot, one for each level of memory.
-func (d *drawing) marks(series, k int) []mark {
+// marks places the markers of a dot, one for each level of memory that is given.
+func (d *drawing) marks(series, k int, levels []roofline.Intensity) []mark {
 	s := &d.figure.Series[series]
 	dot, colour := &s.Dots[k], colourOf(series)
 	var marks []mark
-	for _, a := range dot.At {
+	for _, a := range levels {
 		m := mark{series: series, dot: dot, level: a, Marker: Marker{
 			At: d.at(d.x.clamp(a.Value), d.y.clamp(dot.TFLOPS)), Shape: shapeOf(a.Level), Size: 4.5,
 			Style: Style{Fill: colour, Stroke: "#ffffff", Width: 0.8},
@@ -116,7 +103,7 @@ func (d *drawing) marks(series, k int) []mark {
 			m.Style = Style{Fill: "#ffffff", Stroke: colour, Width: 1.5}
 		case dot.Doubt != "":
 			d.doubted = true
-			m.Shape, m.Size, m.Style = Cross, 4.5, Style{Fill: "#d62728", Stroke: "#ffffff", Width: 0.5}
+			m.Shape, m.Size, m.Style = Cross, 4.5, Style{Fill: doubtful, Stroke: "#ffffff", Width: 0.5}
 		case dot.Hollow:
 			m.Style = Style{Fill: "#ffffff", Stroke: colour, Width: 2}
 		case dot.Best:
@@ -172,6 +159,9 @@ func (d *drawing) join(g *Group, s *Series, colour string) {
 	var path []Point
 	for _, dot := range s.Dots {
 		path = append(path, d.at(d.x.clamp(dot.At[0].Value), d.y.clamp(dot.TFLOPS)))
+	}
+	if len(path) > cloudFrom { // many of them lie on each other
+		path = grains(path)
 	}
 	g.line(Style{Stroke: colour, Width: 1.4, Opacity: 0.8}, path...)
 	for i := 1; i < len(path); i++ {

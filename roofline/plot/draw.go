@@ -12,6 +12,8 @@ const (
 	faded = "#8a8a8a"
 	grid  = "#e6e6e6"
 	tint  = "#f2f6fb"
+
+	doubtful = "#d62728" // what cannot be taken at its word
 )
 
 var palette = [...]string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"}
@@ -35,6 +37,9 @@ type drawing struct {
 	inside  box  // the frame
 	outside bool // some dot lies beyond the frame
 	doubted bool // some dot cannot be taken at its word
+
+	clouded map[int]int // dots of each series in its cloud
+	merged  [kinds]int  // dots of all series in clouds
 }
 
 // Scene lays the figure out. The error names a value that a logarithmic axis
@@ -50,7 +55,7 @@ func (f *Figure) Scene() (*Scene, error) {
 	h := f.heading()
 	top := h.bottom + 16
 	d := &drawing{
-		figure: f,
+		figure: f, clouded: map[int]int{},
 		x:      axis{low: xs[0], high: xs[1], start: leftMargin, end: leftMargin + frameWidth},
 		y:      axis{low: ys[0], high: ys[1], start: top + height, end: top},
 		inside: box{leftMargin + 2, top + 2, leftMargin + frameWidth - 2, top + height - 2},

@@ -27,7 +27,7 @@ func (s *Scene) WriteHTML(w io.Writer) error {
 		kept := *g
 		kept.Elements = nil
 		for _, e := range g.Elements {
-			if e.Cloud == nil {
+			if e.Cloud == nil || len(s.Data) == 0 {
 				kept.Elements = append(kept.Elements, e)
 			}
 		}
@@ -91,14 +91,21 @@ type pageAxis struct {
 
 type pageSeries struct {
 	Name, Colour, From string
-	Cloud              bool
+	Clouds             []pageCloud `json:",omitempty"`
+}
+
+// pageCloud is a path for the script to draw: of dots, crosses or rings.
+type pageCloud struct {
+	Kind           Kind
+	Colour, Mark   string
+	Width, Opacity float64
 }
 
 // pagePoints are columns of equal length.
 type pagePoints struct {
 	Series, Level, X, Y []int
-	Outside             []int     // places of the points beyond the frame
-	Doubt               []int     // pairs: place of a point, place in Doubts
+	Outside             []int     // runs of points beyond the frame: how many before it, how many
+	Doubt               []int     // runs of doubtful points: how many before it, how many, place in Doubts
 	Exact               []float64 `json:",omitempty"` // values along x, of a figure of few points
 	Name                string    // a line for each point: places in Words, in base 36
 }
@@ -110,13 +117,15 @@ func (s *Scene) pageData() *pageData {
 	}
 	for _, g := range s.Groups {
 		for _, e := range g.Elements {
-			if e.Cloud != nil {
-				p.Series[e.Cloud.Series].Cloud = true
+			if e.Cloud != nil && len(s.Data) > 0 {
+				mark, width := e.Cloud.Kind.mark()
+				k := &p.Series[e.Cloud.Series]
+				k.Clouds = append(k.Clouds, pageCloud{e.Cloud.Kind, e.Cloud.colour(), mark, width, cloudStyles[e.Cloud.Kind].opacity})
 			}
 		}
 	}
-	words, levels, doubts := newIndex(&p.Words), newIndex(&p.Levels), newIndex(&p.Doubts)
-	var names strings.Builder
+	levels, doubts := newIndex(&p.Levels), newIndex(&p.Doubts)
+	outside, doubtful := make([]int, len(s.Data)), make([]int, len(s.Data))
 	for i, d := range s.Data {
 		q := &p.Points
 		q.Series = append(q.Series, d.Series)
@@ -127,21 +136,101 @@ func (s *Scene) pageData() *pageData {
 			q.Exact = append(q.Exact, d.Exact)
 		}
 		if d.Outside {
-			q.Outside = append(q.Outside, i)
+			outside[i] = 1
 		}
 		if d.Doubt != "" {
-			q.Doubt = append(q.Doubt, i, doubts.of(d.Doubt))
+			doubtful[i] = 1 + doubts.of(doubtText(d.Doubt, len(p.Doubts)))
 		}
-		for k, word := range strings.Fields(d.Name) {
+	}
+	for _, r := range stretches(outside) {
+		p.Points.Outside = append(p.Points.Outside, r.gap, r.length)
+	}
+	for _, r := range stretches(doubtful) {
+		p.Points.Doubt = append(p.Points.Doubt, r.gap, r.length, r.value-1)
+	}
+	p.name(s.Data)
+	return p
+}
+
+// mostDoubts bounds the doubts that the page has in their own words.
+const mostDoubts = 1000
+
+func doubtText(text string, known int) string {
+	if known < mostDoubts {
+		return brief(text, 200)
+	}
+	return "impossible by rule"
+}
+
+// stretch is equal values other than 0, and how many zeros lie before it.
+type stretch struct{ gap, length, value int }
+
+func stretches(values []int) []stretch {
+	var out []stretch
+	gap := 0
+	for i, v := range values {
+		switch {
+		case v == 0:
+			gap++
+		case i > 0 && v == values[i-1]:
+			out[len(out)-1].length++
+		default:
+			out = append(out, stretch{gap, 1, v})
+			gap = 0
+		}
+	}
+	return out
+}
+
+// mostNameBytes bounds what all names take in the page.
+const mostNameBytes = 1_800_000
+
+// name writes the names of all points: whole, or where that would be too much each
+// shortened as far as it takes.
+func (p *pageData) name(all []Datum) {
+	longest := 0
+	for _, d := range all {
+		longest = max(longest, len(d.Name))
+	}
+	for letters := longest; !p.namedIn(all, letters) && letters > 1; {
+		letters = min(letters, 1<<10) * 3 / 4
+	}
+}
+
+// namedIn writes names of some letters, and says whether they are few enough bytes.
+func (p *pageData) namedIn(all []Datum, letters int) bool {
+	p.Words = nil
+	words, size := newIndex(&p.Words), 0
+	var names strings.Builder
+	for _, d := range all {
+		for k, word := range strings.Fields(brief(d.Name, letters)) {
 			if k > 0 {
 				names.WriteByte(' ')
 			}
+			known := len(p.Words)
 			names.WriteString(strconv.FormatInt(int64(words.of(word)), 36))
+			if len(p.Words) > known {
+				size += jsonSize(word)
+			}
 		}
 		names.WriteByte('\n')
+		if size+names.Len() > mostNameBytes {
+			return false
+		}
 	}
 	p.Points.Name = names.String()
-	return p
+	return true
+}
+
+// jsonSize is about what a word takes in a list of JSON, where < becomes \u003c.
+func jsonSize(word string) int {
+	size := 3 + len(word)
+	for _, c := range []byte(word) {
+		if c < ' ' || strings.IndexByte("<>&\"\\\x7f", c) >= 0 {
+			size += 5
+		}
+	}
+	return size
 }
 
 // index gives words places in a list, in the order in which they come.

@@ -1,6 +1,8 @@
 package plot
 
 import (
+	"fmt"
+
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/roofline"
 )
@@ -30,7 +32,7 @@ func (d *drawing) legend() {
 			}
 		}
 		colour := colourOf(i)
-		entry(Marker{Size: 4.5, Style: Style{Fill: colour}}, fit(s.Name, fontSize, false, frameWidth/2)+from(s.From))
+		entry(Marker{Size: 4.5, Style: Style{Fill: colour}}, fit(s.Name, fontSize, false, frameWidth/2)+from(s.From)+merged(d.clouded[i]))
 		if best {
 			entry(Marker{Shape: Star, Size: 6.5, Style: Style{Fill: colour, Stroke: ink, Width: 1}}, "best of them")
 		}
@@ -39,10 +41,10 @@ func (d *drawing) legend() {
 		entry(Marker{Size: 4.5, Style: Style{Fill: "#ffffff", Stroke: ink, Width: 2}}, hollow)
 	}
 	if d.outside {
-		entry(Marker{Size: 4.5, Style: Style{Fill: "#ffffff", Stroke: ink, Width: 1.5}}, "outside the frame")
+		entry(Marker{Size: 4.5, Style: Style{Fill: "#ffffff", Stroke: ink, Width: 1.5}}, "outside the frame"+merged(d.merged[Rings]))
 	}
 	if d.doubted {
-		entry(Marker{Shape: Cross, Size: 4.5, Style: Style{Fill: "#d62728", Stroke: "#ffffff", Width: 0.5}}, "impossible by rule")
+		entry(Marker{Shape: Cross, Size: 4.5, Style: Style{Fill: doubtful, Stroke: "#ffffff", Width: 0.5}}, "impossible by rule"+merged(d.merged[Crosses]))
 	}
 	if len(used) > 1 {
 		for _, u := range append(roofline.Units(), sectors) {
@@ -74,4 +76,12 @@ func from(p bench.Provenance) string {
 		return ""
 	}
 	return " (" + p.String() + ")"
+}
+
+// merged says how many dots are drawn together, without words of their own.
+func merged(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d merged", n)
 }

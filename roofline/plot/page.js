@@ -4,8 +4,15 @@
   const points = data.Points, total = points.X.length;
   const names = points.Name.split("\n").slice(0, total)
     .map(line => line.split(" ").map(w => data.Words[parseInt(w, 36)] ?? "").join(" "));
-  const outside = new Set(points.Outside ?? []), doubt = new Map();
-  for (let i = 0; i < (points.Doubt ?? []).length; i += 2) doubt.set(points.Doubt[i], data.Doubts[points.Doubt[i + 1]]);
+  const outside = new Set(), doubt = new Map();
+  const runs = (list, step, each) => {
+    for (let r = 0, i = 0; r < (list ?? []).length; r += step) {
+      i += list[r];
+      for (let n = list[r + 1]; n > 0; n--) each(i++, list[r + 2]);
+    }
+  };
+  runs(points.Outside, 2, i => outside.add(i));
+  runs(points.Doubt, 3, (i, d) => doubt.set(i, data.Doubts[d]));
   const value = (axis, hundredths) => {
     const v = axis.Low + (hundredths / 100 - axis.Start) / (axis.End - axis.Start) * (axis.High - axis.Low);
     return axis.Linear ? v : 10 ** v;
@@ -21,20 +28,32 @@
     (doubt.has(i) ? `; ${doubt.get(i)}` : "");
 
   const svg = document.querySelector("#drawing svg"), space = "http://www.w3.org/2000/svg";
-  const layer = svg.getElementById("data") ?? svg;
-  const path = (indices, colour, width, opacity, first) => {
+  const layer = svg.getElementById("data") ?? document.createElementNS(space, "g");
+  if (!layer.id) { // all points are in clouds
+    layer.id = "data";
+    svg.insertBefore(layer, svg.getElementById("labels") ?? svg.getElementById("legend"));
+  }
+  const path = (indices, colour, width, opacity, first, mark = "h0") => {
     const p = document.createElementNS(space, "path");
-    p.setAttribute("d", indices.map(i => `M${points.X[i] / 100} ${points.Y[i] / 100}h0`).join(""));
+    p.setAttribute("d", indices.map(i => `M${points.X[i] / 100} ${points.Y[i] / 100}${mark}`).join(""));
     for (const [k, v] of Object.entries({fill: "none", stroke: colour, "stroke-width": width, "stroke-linecap": "round", opacity})) p.setAttribute(k, v);
     if (first) layer.prepend(p); else layer.append(p);
     return p;
   };
-  data.Series.forEach((s, k) => {
-    if (!s.Cloud) return;
-    const own = [];
-    for (let i = 0; i < total; i++) if (points.Series[i] === k && !outside.has(i) && !doubt.has(i)) own.push(i);
-    path(own, s.Colour, 3, 0.35, true);
-  });
+  // Clouds: dots, crosses for what is doubtful, rings for what lies beyond the frame, of
+  // which one is drawn at a place.
+  const kindOf = i => outside.has(i) ? 2 : doubt.has(i) ? 1 : 0;
+  data.Series.forEach((s, k) => (s.Clouds ?? []).forEach(c => {
+    const own = [], seen = new Set();
+    for (let i = 0; i < total; i++) {
+      if (points.Series[i] !== k || kindOf(i) !== c.Kind) continue;
+      const place = Math.round(points.X[i] / 200) * 10000 + Math.round(points.Y[i] / 200);
+      if (c.Kind && seen.has(place)) continue;
+      seen.add(place);
+      own.push(i);
+    }
+    path(own, c.Colour, c.Width, c.Opacity, true, c.Mark);
+  }));
 
   // The table shows the first rows alone: nobody reads a hundred thousand.
   const most = 500, columns = [

@@ -150,13 +150,28 @@ func (p *pdf) circle(m *Marker) {
 	p.printf("h %s\nQ\n", paint)
 }
 
-// cloud draws lines of no length with round ends.
+// cloud draws dots as lines of no length with round ends, and crosses and rings.
 func (p *pdf) cloud(c *Cloud) {
-	p.begin(Style{Stroke: c.Fill, Width: 2 * c.Size, Opacity: c.Opacity}, false)
+	st := cloudStyles[c.Kind]
+	if c.Kind == Rings {
+		for _, q := range c.Points {
+			p.circle(&Marker{At: q, Size: st.size, Style: Style{Stroke: c.colour(), Width: st.width, Opacity: st.opacity}})
+		}
+		return
+	}
+	width, reach := st.width, st.size
+	if c.Kind == Dots {
+		width, reach = 2*st.size, 0
+	}
+	p.begin(Style{Stroke: c.colour(), Width: width, Opacity: st.opacity}, false)
 	p.printf("1 J\n")
 	for _, q := range c.Points {
-		x, y := number(q.X), number(q.Y)
-		p.printf("%s %s m %s %s l S\n", x, y, x, y)
+		left, right, up, down := number(q.X-reach), number(q.X+reach), number(q.Y-reach), number(q.Y+reach)
+		p.printf("%s %s m %s %s l", left, up, right, down)
+		if c.Kind == Crosses {
+			p.printf(" %s %s m %s %s l", right, up, left, down)
+		}
+		p.printf(" S\n")
 	}
 	p.printf("Q\n")
 }

@@ -8,6 +8,7 @@ import (
 	"image/png"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -221,31 +222,45 @@ func parseColour(s string, opacity float64) (color.NRGBA, bool) {
 	return color.NRGBA{uint8(v >> 16), uint8(v >> 8), uint8(v), uint8(math.Round(opacity * 255))}, true
 }
 
-// cloud paints a dot once and copies it to every place, to whole image pixels.
+// cloud paints a mark once and copies it to every place, to whole image pixels.
 func (r *raster) cloud(c *Cloud) error {
-	fill, ok := parseColour(c.Fill, c.Opacity)
+	st := cloudStyles[c.Kind]
+	fill, ok := parseColour(c.colour(), st.opacity)
 	if !ok {
-		return fmt.Errorf("colour %q: want #rrggbb", c.Fill)
+		return fmt.Errorf("colour %q: want #rrggbb", c.colour())
 	}
-	radius := c.Size * r.scale
-	side := 2*int(math.Ceil(radius)) + 1
-	dot := image.NewAlpha(image.Rect(0, 0, side, side))
-	middle := float64(side) / 2
+	side := 2*int(math.Ceil((st.size+st.width/2)*r.scale)) + 1
+	mark := image.NewAlpha(image.Rect(0, 0, side, side))
+	middle := Point{float64(side) / 2, float64(side) / 2}
 	r.shape.Reset(side, side)
-	for i, p := range circle(Point{middle, middle}, radius) {
-		if i == 0 {
-			r.shape.MoveTo(float32(p.X), float32(p.Y))
+	for _, outline := range c.Kind.outlines(middle, st.size*r.scale, st.width*r.scale) {
+		r.shape.MoveTo(float32(outline[0].X), float32(outline[0].Y))
+		for _, p := range outline[1:] {
+			r.shape.LineTo(float32(p.X), float32(p.Y))
 		}
-		r.shape.LineTo(float32(p.X), float32(p.Y))
+		r.shape.ClosePath()
 	}
-	r.shape.ClosePath()
-	r.shape.Draw(dot, dot.Bounds(), image.Opaque, image.Point{})
+	r.shape.Draw(mark, mark.Bounds(), image.Opaque, image.Point{})
 	source := image.NewUniform(fill)
 	for _, p := range c.Points {
 		corner := image.Pt(r.pixel(p.X)-side/2, r.pixel(p.Y)-side/2)
-		draw.DrawMask(r.img, dot.Bounds().Add(corner).Intersect(r.clip), source, image.Point{}, dot, image.Point{}, draw.Over)
+		draw.DrawMask(r.img, mark.Bounds().Add(corner).Intersect(r.clip), source, image.Point{}, mark, image.Point{}, draw.Over)
 	}
 	return nil
+}
+
+// outlines are the closed paths of a cloud's mark; one that runs the other way is a hole.
+func (k Kind) outlines(at Point, size, width float64) [][]Point {
+	switch k {
+	case Crosses:
+		m := Marker{At: at, Shape: Cross, Size: size + width/2}
+		return [][]Point{m.outline()}
+	case Rings:
+		hole := circle(at, size-width/2)
+		slices.Reverse(hole)
+		return [][]Point{circle(at, size+width/2), hole}
+	}
+	return [][]Point{circle(at, size)}
 }
 
 // text sets a line, narrowed where the Go font is wider than the room that was

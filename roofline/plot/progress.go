@@ -73,22 +73,32 @@ func (p *Progress) frame(s *Scene) {
 // times draws each time as a dot, failures as crosses at the bottom, and the best so far.
 func (p *Progress) times(s *Scene) {
 	dots := s.group("times", true)
-	var line []Point
+	many := len(p.US) > cloudFrom
+	var line, passed, failed []Point
 	best := math.Inf(1)
 	for i, us := range p.US {
-		at := s.x.at(float64(i + 1))
+		x := s.x.at(float64(i + 1))
 		if us <= 0 {
-			dots.marker(Marker{At: Point{at, s.Frame[1].Y - 6}, Shape: Cross, Size: 3, Style: Style{Fill: faded}, Title: fmt.Sprintf("%d failed", i+1)})
+			at := Point{x, s.Frame[1].Y - 6}
+			if failed = append(failed, at); !many {
+				dots.marker(Marker{At: at, Shape: Cross, Size: 3, Style: Style{Fill: faded}, Title: fmt.Sprintf("%d failed", i+1)})
+			}
 			continue
 		}
-		dots.marker(Marker{At: Point{at, s.y.at(us)}, Shape: Circle, Size: 2.5, Style: Style{Fill: palette[5]}, Title: fmt.Sprintf("%d: %.4g us", i+1, us)})
+		at := Point{x, s.y.at(us)}
+		if passed = append(passed, at); !many {
+			dots.marker(Marker{At: at, Shape: Circle, Size: 2.5, Style: Style{Fill: palette[5]}, Title: fmt.Sprintf("%d: %.4g us", i+1, us)})
+		}
 		if us < best {
 			if line != nil {
-				line = append(line, Point{at, s.y.at(best)})
+				line = append(line, Point{x, s.y.at(best)})
 			}
 			best = us
-			line = append(line, Point{at, s.y.at(best)})
+			line = append(line, at)
 		}
+	}
+	if many {
+		dots.Elements = append(dots.Elements, Element{Cloud: &Cloud{Kind: Dots, Colour: palette[5], Points: grains(passed)}}, Element{Cloud: &Cloud{Kind: Rings, Colour: faded, Points: grains(failed)}})
 	}
 	line = append(line, Point{s.x.at(float64(len(p.US))), s.y.at(best)})
 	s.group("best", true).line(Style{Stroke: palette[0], Width: 2}, line...)

@@ -81,13 +81,33 @@ type Text struct {
 // haloWidth is how far a halo reaches beyond the letters, in pixels.
 const haloWidth = 1.5
 
-// Cloud is many round dots of one kind.
+// Cloud is many marks of one kind and series, without words of their own.
 type Cloud struct {
-	Series  int // its place in the figure
-	Points  []Point
-	Size    float64 // half a dot's height, pixels
-	Fill    string
-	Opacity float64
+	Series int // its place in the figure
+	Kind   Kind
+	Colour string // the series'
+	Points []Point
+}
+
+// cloudStyle is what the marks of a cloud look like.
+type cloudStyle struct {
+	size    float64 // half a mark's height, pixels
+	width   float64 // of the strokes, pixels; 0: full dots
+	opacity float64
+}
+
+var cloudStyles = [kinds]cloudStyle{
+	Dots:    {size: 1.5, opacity: 0.35},
+	Crosses: {size: 2.5, width: 1.4, opacity: 0.6},
+	Rings:   {size: 3.5, width: 1.2, opacity: 0.8},
+}
+
+// colour is what the marks are drawn in.
+func (c *Cloud) colour() string {
+	if c.Kind == Crosses {
+		return doubtful
+	}
+	return c.Colour
 }
 
 // Element is one thing to draw: exactly one of its fields is set.

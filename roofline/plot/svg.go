@@ -104,14 +104,28 @@ func (s *svg) shape(tag, attributes, title string) {
 	s.printf("<%s%s><title>%s</title></%[1]s>\n", tag, attributes, escape(title))
 }
 
-// cloud writes many dots as one path of points with round ends, the shortest
-// form that SVG has.
+// cloud writes many marks as one path, the shortest form that SVG has.
 func (s *svg) cloud(c *Cloud) {
-	s.printf("<path fill=\"none\" stroke=\"%s\" stroke-width=\"%s\" stroke-linecap=\"round\" opacity=\"%s\" d=\"", escape(c.Fill), number(2*c.Size), number(c.Opacity))
+	mark, stroke := c.Kind.mark()
+	s.printf("<path fill=\"none\" stroke=\"%s\" stroke-width=\"%s\" stroke-linecap=\"round\" opacity=\"%s\" d=\"", escape(c.colour()), number(stroke), number(cloudStyles[c.Kind].opacity))
 	for _, p := range c.Points {
-		s.printf("M%s %sh0", number(p.X), number(p.Y))
+		s.printf("M%s %s%s", number(p.X), number(p.Y), mark)
 	}
 	s.printf("\"/>\n")
+}
+
+// mark is a cloud's mark as a path from its middle, and the width of its stroke: dots are
+// points with round ends.
+func (k Kind) mark() (path string, stroke float64) {
+	st := cloudStyles[k]
+	r, d := number(st.size), number(2*st.size)
+	switch k {
+	case Crosses:
+		return fmt.Sprintf("m-%s-%[1]sl%[2]s %[2]sm0-%[2]sl-%[2]s %[2]s", r, d), st.width
+	case Rings:
+		return fmt.Sprintf("m-%s 0a%[1]s %[1]s 0 1 0 %[2]s 0a%[1]s %[1]s 0 1 0-%[2]s 0", r, d), st.width
+	}
+	return "h0", 2 * st.size
 }
 
 func (s *svg) text(t *Text) {

@@ -32,7 +32,7 @@ func (s *Subject) times() (*Figure, error) {
 	}
 	f.Series = s.series(func(j *roofline.Judged) (Dot, bool) {
 		compute := j.Compute()
-		d := Dot{Label: fmt.Sprintf("at least %s us: %s", plain(j.LeastUS()), brief(j.Kernel.Name)), TFLOPS: max(compute, unseen)}
+		d := Dot{Label: fmt.Sprintf("at least %s us: %s", plain(j.LeastUS()), brief(j.Kernel.Name, labelLetters)), TFLOPS: max(compute, unseen)}
 		for _, level := range []roofline.Unit{roofline.HBM, roofline.L2, roofline.Shared} {
 			if us := j.Limits()[string(level)]; us > 0 {
 				d.At = append(d.At, roofline.Intensity{Level: level, Value: us})

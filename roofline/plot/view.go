@@ -122,7 +122,7 @@ func (s *Subject) series(dots func(j *roofline.Judged) (Dot, bool)) []Series {
 			out = append(out, Series{Name: "kernels", From: provenance(j)})
 		}
 		if d.Best = j == best; !d.Best { // whose numbers the axes have
-			d.Label = brief(j.Kernel.Name)
+			d.Label = brief(j.Kernel.Name, labelLetters)
 		}
 		if !d.Best && (best != nil || len(s.Kernels) > ownLabels) {
 			d.Label, d.At = "", d.At[:1]
@@ -172,7 +172,11 @@ func (s *Subject) rates() (*Figure, error) {
 	f.Slopes, f.Roofs = ceilings(all[0].Roofs, works(all)...)
 	f.Roofs = append(f.Roofs, s.Roofs...)
 	f.Series = s.series(rate)
-	for _, p := range s.Paths {
+	paths := s.paths()
+	if left := len(s.Paths) - len(paths); left > 0 {
+		f.Subtitle += fmt.Sprintf("; the longest %d of the paths, without %d more", len(paths), left)
+	}
+	for _, p := range paths {
 		f.Series = append(f.Series, p.series()...)
 	}
 	if len(f.Series) == 0 {
@@ -185,12 +189,14 @@ func (s *Subject) rates() (*Figure, error) {
 // operations or no bytes.
 func rate(j *roofline.Judged) (Dot, bool) {
 	tflops := j.Work.Total().Value / timeOf(j) / 1e6
-	return Dot{Label: fmt.Sprintf("%s TFLOP/s: %s", plain(max(tflops, unseen)), brief(j.Kernel.Name)), TFLOPS: tflops, At: j.Intensities, Doubt: doubtOf(j)}, len(j.Intensities) > 0
+	return Dot{Label: fmt.Sprintf("%s TFLOP/s: %s", plain(max(tflops, unseen)), brief(j.Kernel.Name, labelLetters)), TFLOPS: tflops, At: j.Intensities, Doubt: doubtOf(j)}, len(j.Intensities) > 0
 }
 
-// brief shortens a name for a label in the drawing; hover, legend and table have it whole.
-func brief(name string) string {
-	const most = 30
+// labelLetters bounds a name in the drawing; hover, legend and table have it whole.
+const labelLetters = 30
+
+// brief shortens a name to a number of letters.
+func brief(name string, most int) string {
 	if r := []rune(name); len(r) > most {
 		return strings.TrimRight(string(r[:most-1]), " _<,") + "…"
 	}
@@ -219,6 +225,20 @@ func (p *Path) series() []Series {
 		return nil
 	}
 	return []Series{t}
+}
+
+// paths are those that have a colour and a name of their own: all of few, and of many those
+// that begin with the longest times, in the order given.
+func (s *Subject) paths() []Path {
+	if len(s.Paths) <= ownLabels {
+		return s.Paths
+	}
+	begins := func(p *Path) float64 { return timeOf(p.Kernels[0]) }
+	longest := slices.Clone(s.Paths)
+	slices.SortStableFunc(longest, func(a, b Path) int { return cmp.Compare(begins(&b), begins(&a)) })
+	least := begins(&longest[ownLabels-1])
+	kept := slices.DeleteFunc(slices.Clone(s.Paths), func(p Path) bool { return begins(&p) < least })
+	return kept[:ownLabels]
 }
 
 func works(kernels []*roofline.Judged) []*roofline.Work {

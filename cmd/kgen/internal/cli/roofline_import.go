@@ -116,13 +116,17 @@ func (a *app) importFiles(ctx context.Context, f *importFlags, files []string) e
 // pair makes a path from each kernel before a change to the one of its name after it.
 func pair(s *plot.Subject, before []*roofline.Judged) error {
 	var alone []*roofline.Judged
+	first := map[string]*roofline.Judged{}
+	for _, j := range slices.Backward(before) {
+		first[j.Kernel.Name] = j
+	}
 	for _, j := range s.Kernels {
-		i := slices.IndexFunc(before, func(b *roofline.Judged) bool { return b.Kernel.Name == j.Kernel.Name })
-		if i < 0 {
+		then, ok := first[j.Kernel.Name]
+		if !ok {
 			alone = append(alone, j)
 			continue
 		}
-		s.Paths = append(s.Paths, plot.Path{Name: j.Kernel.Name, Kernels: []*roofline.Judged{before[i], j}, Arrows: true})
+		s.Paths = append(s.Paths, plot.Path{Name: j.Kernel.Name, Kernels: []*roofline.Judged{then, j}, Arrows: true})
 	}
 	if len(s.Paths) == 0 {
 		return fmt.Errorf("no kernel of the same name, such as %s", inLine(s.Kernels[0].Kernel.Name))
