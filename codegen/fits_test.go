@@ -64,7 +64,7 @@ func nearLimit() []space.Config {
 			for _, stages := range []int{2, 4} {
 				for _, split := range []int{1, 4} {
 					list = append(list, space.Of("BM", tile[0], "BN", tile[1], "BK", depth, "warps", 8, "stages", stages,
-						"group", 1, "split", split, "cluster", 1, "persistent", 0, "portable", 0, "copy", 0))
+						"group", 1, "split", split, "cluster", 1, "persistent", 0, "hilbert", 0, "portable", 0, "copy", 0))
 				}
 			}
 		}

@@ -273,56 +273,6 @@ func (l *lowering) tileSpace() {
 	l.space = tileSpace{counts, id, rank}
 }
 
-// tileAt computes the tile-space variables of the block's tile in a cluster of a number.
-func (l *lowering) tileAt(id *simt.Value) {
-	b := l.b
-	axes, counts := l.k.Space, slices.Clone(l.space.counts)
-	if len(axes) == 0 {
-		return
-	}
-	blocks := l.cluster.blocks
-	at := make([]*simt.Value, len(axes))
-	first := 0
-	grouped := l.k.Order.Group > 1 && len(axes) > 1
-	if grouped {
-		first = 2
-	}
-	for i := len(axes) - 1; i >= first; i-- {
-		if i == 0 {
-			at[i] = id
-			break
-		}
-		at[i] = b.RemU(id, counts[i])
-		id = b.DivU(id, counts[i])
-	}
-	if grouped {
-		at[0], at[1] = l.grouped(id, counts[0], counts[1])
-	}
-	at[0], counts[0] = b.Add(b.Mul(at[0], b.Const32(blocks)), l.space.rank), b.Mul(counts[0], b.Const32(blocks))
-	for _, r := range l.k.Order.Reversed {
-		at[r] = b.Sub(b.Sub(counts[r], b.Const32(1)), at[r])
-	}
-	for i, a := range axes {
-		l.scalars[a.Var] = at[i].Named(a.Var.Name)
-	}
-}
-
-// groupOf is how many clusters of so many blocks a group of an order has.
-func groupOf(o ir.Order, blocks int) int { return max(1, o.Group/blocks) }
-
-// grouped walks axis 0 in groups of Order.Group rows, each under all of axis 1, so
-// that blocks that run together share columns.
-func (l *lowering) grouped(id, rows, cols *simt.Value) (i, j *simt.Value) {
-	b := l.b
-	// Of at most the rows there are, so that a group has no more blocks than the grid.
-	group := b.Min(rows, b.Const32(groupOf(l.k.Order, l.cluster.blocks)))
-	width := b.Mul(group, cols)
-	first := b.Mul(b.DivU(id, width), group)
-	size := b.Min(b.Sub(rows, first), group)
-	in := b.RemU(id, width)
-	return b.Add(first, b.RemU(in, size)), b.DivU(in, size)
-}
-
 // expr computes a size expression, whose value is an i32. Where a part of it may need
 // more bits, all of it is computed in 64.
 func (l *lowering) expr(e ir.Expr) *simt.Value {

@@ -69,7 +69,7 @@ func randomPersistent(t *testing.T, r *rand.Rand, schedule string, seed uint64) 
 	}
 	settings := []string{
 		"BM=" + rows, "warps=" + warps, "BN=" + pick("64", "80", "96", "128", "176", "208"), "BK=" + map[bool]string{true: "32", false: pick("32", "64")}[dtype == "tf32"],
-		"stages=" + pick("2", "3", "4"), "group=" + pick("1", "4", "8"), "cluster=" + pick("1", "1", "2", "4"), "persistent=" + schedule,
+		"stages=" + pick("2", "3", "4"), "group=" + pick("1", "4", "8"), "cluster=" + pick("1", "1", "2", "4"), "persistent=" + schedule, "hilbert=" + pick("0", "0", "4", "8"),
 	}
 	s := hopperSample(t, "gemm", flags, settings, seed)
 	few := *s.gpu

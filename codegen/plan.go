@@ -401,26 +401,3 @@ func (s *PlanStep) blockOf(point []int) (int64, error) {
 	}
 	return id, nil
 }
-
-// tile is the number of a tile in the order of the raster; at is overwritten.
-func (s *PlanStep) tile(at []int64) int64 {
-	if len(at) == 0 {
-		return 0
-	}
-	counts := s.clusters()
-	rank := at[0] % s.blocks
-	at[0] /= s.blocks
-	id := int64(0)
-	rest := 0
-	if s.order.Group > 1 && len(at) > 1 {
-		g := int64(groupOf(s.order, int(s.blocks)))
-		first := at[0] / g * g
-		size := min(counts[0]-first, g)
-		id = first*counts[1] + at[1]*size + at[0] - first
-		rest = 2
-	}
-	for i := rest; i < len(at); i++ {
-		id = id*counts[i] + at[i]
-	}
-	return id*s.blocks + rank
-}

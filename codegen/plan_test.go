@@ -16,7 +16,7 @@ func TestBlockCountsEveryPointOnce(t *testing.T) {
 		rank := rapid.IntRange(1, 4).Draw(t, "rank")
 		s := PlanStep{Kernel: "k", Grid: 1, blocks: int64(1) << rapid.IntRange(0, 2).Draw(t, "cluster")}
 		for range rank {
-			n := rapid.Int64Range(1, 7).Draw(t, "count")
+			n := rapid.Int64Range(1, 9).Draw(t, "count")
 			if len(s.counts) == 0 {
 				n *= s.blocks
 			}
@@ -24,6 +24,9 @@ func TestBlockCountsEveryPointOnce(t *testing.T) {
 			s.Grid *= n
 		}
 		s.order = ir.Order{Group: rapid.IntRange(0, 5).Draw(t, "group")}
+		if rapid.Bool().Draw(t, "curve") {
+			s.order = ir.Order{Hilbert: 1 << rapid.IntRange(0, 3).Draw(t, "square")}
+		}
 		for d := range rank {
 			if rapid.Bool().Draw(t, "reversed") {
 				s.order.Reversed = append(s.order.Reversed, d)

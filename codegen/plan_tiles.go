@@ -48,37 +48,6 @@ func (s *PlanStep) Point(block int64) []int {
 	return s.tileOf(block)
 }
 
-func (s *PlanStep) tileOf(block int64) []int {
-	at := make([]int, len(s.counts))
-	if len(at) == 0 {
-		return at
-	}
-	counts := s.clusters()
-	rank := block % s.blocks
-	block /= s.blocks
-	first := 0
-	grouped := s.order.Group > 1 && len(at) > 1
-	if grouped {
-		first = 2
-	}
-	for i := len(at) - 1; i >= first; i-- {
-		at[i] = int(block % counts[i])
-		block /= counts[i]
-	}
-	if grouped {
-		g := int64(groupOf(s.order, int(s.blocks)))
-		row := block / (g * counts[1]) * g
-		size := min(counts[0]-row, g)
-		block -= row * counts[1]
-		at[0], at[1] = int(row+block%size), int(block/size)
-	}
-	at[0] = at[0]*int(s.blocks) + int(rank)
-	for _, r := range s.order.Reversed {
-		at[r] = int(s.counts[r]) - 1 - at[r]
-	}
-	return at
-}
-
 // clusters is the tile space with clusters in place of tiles.
 func (s *PlanStep) clusters() []int64 {
 	counts := slices.Clone(s.counts)

@@ -105,7 +105,11 @@ func (g *generator) header() {
 		g.add(g.b.Over("", drawExpr(g.T, g.b.Kernel().Params, 3)))
 	}
 	if axes := len(g.b.Kernel().Space); axes >= 2 {
-		g.b.SetOrder(ir.Order{Group: g.n(0, 8), Reversed: []int{g.n(0, axes-1)}})
+		o := ir.Order{Group: g.n(0, 8), Reversed: []int{g.n(0, axes-1)}}
+		if o.Group == 0 {
+			o.Hilbert = 1 << g.n(0, 5)
+		}
+		g.b.SetOrder(o)
 	}
 	g.b.SetHints(ir.Hints{Warps: g.n(0, 8), Stages: g.n(0, 4)})
 }

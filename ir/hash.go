@@ -150,6 +150,7 @@ func (e *encoder) kernel(k *Kernel) {
 		e.text(a.Count.String())
 	}
 	e.int(k.Order.Group)
+	e.int(k.Order.Hilbert)
 	e.ints(k.Order.Reversed)
 	for _, name := range HintNames {
 		e.int(*k.Hints.Hint(name))

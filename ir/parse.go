@@ -237,10 +237,12 @@ func (p *parser) order() {
 	switch {
 	case p.accept("grouped"):
 		o.Group = p.int()
+	case p.accept("hilbert"):
+		o.Hilbert = p.int()
 	case p.accept("reversed"):
 		o.Reversed = append(o.Reversed, p.int())
 	default:
-		p.want("grouped N or reversed AXIS")
+		p.want("grouped N, hilbert N or reversed AXIS")
 	}
 }
 

@@ -125,6 +125,9 @@ func (w *printer) header(k *Kernel) {
 	if k.Order.Group > 0 {
 		order = append(order, "grouped "+strconv.Itoa(k.Order.Group))
 	}
+	if k.Order.Hilbert > 0 {
+		order = append(order, "hilbert "+strconv.Itoa(k.Order.Hilbert))
+	}
 	for _, axis := range k.Order.Reversed {
 		order = append(order, "reversed "+strconv.Itoa(axis))
 	}

@@ -53,6 +53,7 @@ type Axis struct {
 // changes a result. The zero value is row-major, the last axis fastest.
 type Order struct {
 	Group    int   // > 1: axis 0 advances by groups of this many, under axis 1
+	Hilbert  int   // > 1: axes 0 and 1 advance along Hilbert's curve in squares of so many by so many clusters, a power of two
 	Reversed []int // axes walked from their end (longest first)
 }
 

@@ -216,10 +216,16 @@ func (v *verifier) header() {
 	}
 }
 
+// mostSquare is how many clusters a square of a Hilbert order is high at most.
+const mostSquare = 256
+
 func (v *verifier) order(k *Kernel) {
 	o := k.Order
 	if o.Group < 0 || o.Group > 0 && len(k.Space) < 2 {
 		v.fail(k.Pos, "order grouped %d of %d axes: want 1 or more, of two axes", o.Group, len(k.Space))
+	}
+	if n := o.Hilbert; n != 0 && (n < 1 || n > mostSquare || n&(n-1) != 0 || o.Group > 0 || len(k.Space) < 2) {
+		v.fail(k.Pos, "order hilbert %d of %d axes: want a power of two up to %d, of two axes, and no groups", n, len(k.Space), mostSquare)
 	}
 	if !areDistinct(o.Reversed, len(k.Space)) {
 		v.fail(k.Pos, "order reversed %v: want different axes of the %d", o.Reversed, len(k.Space))

@@ -136,7 +136,12 @@ func (m *maker) space() {
 	}
 	var o ir.Order
 	if len(m.counts) > 1 && m.chance(2) {
-		o.Group = m.IntN(4)
+		switch n := m.IntN(4); n {
+		case 2:
+			o.Hilbert = n
+		default:
+			o.Group = n
+		}
 	}
 	if m.chance(3) {
 		o.Reversed = []int{m.IntN(len(m.counts))}

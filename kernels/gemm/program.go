@@ -81,7 +81,7 @@ func (p *Problem) product(cfg config) (*ir.Kernel, error) {
 		s = b.Over("s", ir.Lit(int64(cfg.split)))
 		lo, hi = splitRange(b, s, hi, cfg)
 	}
-	b.SetOrder(ir.Order{Group: cfg.group})
+	b.SetOrder(cfg.order())
 	b.SetHints(ir.Hints{Warps: cfg.warps, Stages: cfg.stages, Cluster: cfg.clusters(), Portable: cfg.portable, Persistent: cfg.persistent, Copy: cfg.copy})
 
 	zero := b.Zero(ir.TileOf(ir.F32, cfg.BM, cfg.BN))
@@ -102,6 +102,14 @@ func (p *Problem) product(cfg config) (*ir.Kernel, error) {
 		e.store(b, p, acc, row, col)
 	}
 	return b.Finish()
+}
+
+// order is the raster of the tiles of C.
+func (c config) order() ir.Order {
+	if c.hilbert > 0 {
+		return ir.Order{Hilbert: c.hilbert}
+	}
+	return ir.Order{Group: c.group}
 }
 
 // clusters is the hint that asks for clusters, 0 where there are none.

@@ -15,7 +15,7 @@ type config struct {
 	warps, stages, group int
 	split, cluster       int
 	portable, persistent int
-	copy                 int
+	copy, hilbert        int
 }
 
 // reduceRows is the tile height of the kernel that adds up the splits; it divides BM.
@@ -33,6 +33,7 @@ func (p *Problem) space() *space.Space {
 			{Name: "split", Values: []int{1, 2, 4, 8}, Doc: "parts that K is cut into, added up by a second launch"},
 			{Name: "cluster", Values: []int{1, 2, 4}, Doc: "tile rows that run together and copy their columns of B once, each a part"},
 			{Name: "persistent", Values: []int{0, 1, 2}, Doc: "1: one wave of blocks goes from tile to tile, and copies the next one's first steps while it stores; 2: and two warpgroups have tiles in turns"},
+			{Name: "hilbert", Values: []int{0, 8}, Also: []int{4, 16, 32}, Doc: "clusters along a side of the squares that are walked along Hilbert's curve; 0: groups of tile rows instead"},
 			{Name: "portable", Values: []int{0, 1}, Doc: "1: without tensor maps, and the instructions that only the GPU's own architecture has"},
 			{Name: "copy", Values: []int{0}, Also: []int{1}, Doc: "1: threads copy for warpgroups (cp.async), as they do where strides allow no tensor maps"},
 		},
@@ -51,6 +52,7 @@ func (p *Problem) space() *space.Space {
 			{Name: "cluster", Expr: "cluster == 1 || wgmma == 1 && group % cluster == 0 && BM % (16*warps) == 0 && BN >= 64 && ceildiv(M, BM) > 1", Doc: "clusters only where warpgroups multiply, and walk columns together"},
 			{Name: "portable", Expr: "portable == 0 || wgmma == 1 && cluster == 1 && split == 1 && group == 8 && BM % (16*warps) == 0 && BK*elem <= 128 && BM*BN >= 64*128 && stages <= 4 || maps == 1 && split == 1 && group == 8", Doc: "portable only where there is another way"},
 			{Name: "persistent", Expr: "persistent == 0 || wgmma == 1 && portable == 0 && split == 1 && BM*BN >= 64*256 && (persistent < 2 || warps == 4) && BK*elem == 128 && stages >= 3 && (group > 1 || ceildiv(M, BM) <= 8) && BM % (16*warps) == 0 && ceildiv(M, BM)*ceildiv(N, BN) > sm_count", Doc: "persistent only where warpgroups multiply large tiles, and there is more than one wave of them"},
+			{Name: "hilbert", Expr: "hilbert == 0 || persistent > 0 && group == 8 && ceildiv(M, BM) >= hilbert*cluster && ceildiv(N, BN) >= hilbert", Doc: "Hilbert's curve only for persistent blocks, in whole squares, and with no other groups"},
 			{Name: "copy", Expr: "copy == 0 || wgmma == 1 && cluster == 1 && portable == 0 && persistent == 0", Doc: "threads copy to where warpgroups multiply from, each block for itself"},
 			{Name: "pipeline", Expr: "sm >= 80 || stages <= 2", Doc: "before 8.0 a stage is prefetched through registers"},
 			{Name: "grid", Expr: "ceildiv(M, BM)*ceildiv(N, BN)*split <= 2147483647", Doc: "blocks of one launch"},
@@ -206,7 +208,7 @@ func nearest(b *space.Bound, want config) (space.Config, bool) {
 }
 
 func (c config) encode() space.Config {
-	return space.Of("BM", c.BM, "BN", c.BN, "BK", c.BK, "warps", c.warps, "stages", c.stages, "group", c.group, "split", c.split, "cluster", c.cluster, "persistent", c.persistent, "portable", c.portable, "copy", c.copy)
+	return space.Of("BM", c.BM, "BN", c.BN, "BK", c.BK, "warps", c.warps, "stages", c.stages, "group", c.group, "split", c.split, "cluster", c.cluster, "persistent", c.persistent, "hilbert", c.hilbert, "portable", c.portable, "copy", c.copy)
 }
 
 // decode reads a configuration whose values the parameters allow.
@@ -217,6 +219,6 @@ func (p *Problem) decode(c space.Config) (config, error) {
 	r := c.Read()
 	return config{
 		BM: r.Int("BM"), BN: r.Int("BN"), BK: r.Int("BK"), warps: r.Int("warps"),
-		stages: r.Int("stages"), group: r.Int("group"), split: r.Int("split"), cluster: r.Int("cluster"), persistent: r.Int("persistent"), portable: r.Int("portable"), copy: r.Int("copy"),
+		stages: r.Int("stages"), group: r.Int("group"), split: r.Int("split"), cluster: r.Int("cluster"), persistent: r.Int("persistent"), hilbert: r.Int("hilbert"), portable: r.Int("portable"), copy: r.Int("copy"),
 	}, r.Err()
 }

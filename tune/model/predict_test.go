@@ -102,7 +102,7 @@ func TestTermsScaleWithTheProblem(t *testing.T) {
 	gpu := lookup(t, "a100")
 	small := problem(t, "gemm", gpu, map[string]string{"m": "2048", "n": "4096", "k": "4096"})
 	large := problem(t, "gemm", gpu, map[string]string{"m": "4096", "n": "4096", "k": "4096"})
-	c := space.Of("BM", 128, "BN", 128, "BK", 32, "warps", 4, "stages", 4, "group", 8, "split", 1, "cluster", 1, "persistent", 0, "portable", 0, "copy", 0)
+	c := space.Of("BM", 128, "BN", 128, "BK", 32, "warps", 4, "stages", 4, "group", 8, "split", 1, "cluster", 1, "persistent", 0, "hilbert", 0, "portable", 0, "copy", 0)
 	x, y := predict(t, small, c, gpu, nil), predict(t, large, c, gpu, nil)
 	require.InEpsilon(t, 2, y.Work.SharedBytes.Value/x.Work.SharedBytes.Value, 1e-9)
 	require.InEpsilon(t, 2, y.Work.Issue.Value/x.Work.Issue.Value, 1e-9)
@@ -128,7 +128,7 @@ func termUS(p *Prediction, name string) float64 {
 func TestResourcesMatter(t *testing.T) {
 	gpu := lookup(t, "a100")
 	p := problem(t, "gemm", gpu, square(4096))
-	c := space.Of("BM", 128, "BN", 128, "BK", 32, "warps", 4, "stages", 3, "group", 8, "split", 1, "cluster", 1, "persistent", 0, "portable", 0, "copy", 0)
+	c := space.Of("BM", 128, "BN", 128, "BK", 32, "warps", 4, "stages", 3, "group", 8, "split", 1, "cluster", 1, "persistent", 0, "hilbert", 0, "portable", 0, "copy", 0)
 	with := func(r Resources) *Prediction { return predict(t, p, c, gpu, map[string]Resources{"gemm": r}) }
 	two, one, spilled := with(Resources{Registers: 200}), with(Resources{Registers: 255, Shared: 100 << 10}), with(Resources{Registers: 200, Spill: 200})
 	require.Equal(t, 2, two.Steps[0].Occupancy.CTAs)
@@ -149,19 +149,24 @@ func TestResourcesMatter(t *testing.T) {
 func TestHBMTraffic(t *testing.T) {
 	gpu := lookup(t, "a100")
 	p := problem(t, "gemm", gpu, square(4096))
-	bytes := func(group int, wave int64, capacity float64) float64 {
-		c := space.Of("BM", 128, "BN", 128, "BK", 32, "warps", 4, "stages", 4, "group", group, "split", 1, "cluster", 1, "persistent", 0, "portable", 0, "copy", 0)
+	bytes := func(group, hilbert int, wave int64, capacity float64) float64 {
+		c := space.Of("BM", 128, "BN", 128, "BK", 32, "warps", 4, "stages", 4, "group", group, "split", 1, "cluster", 1, "persistent", 0, "hilbert", hilbert, "portable", 0, "copy", 0)
 		compiled, plan := compile(t, p, c, gpu)
 		l, err := newLaunch(gpu, compiled.Module.Kernels[0], &plan.Steps[0], nil)
 		require.NoError(t, err)
 		return l.hbmBytes(wave, capacity)
 	}
 	const matrix, strip = 4096 * 4096 * 2, 128 * 4096 * 2 // bytes of a matrix, of a tile's rows
-	require.InEpsilon(t, 3*matrix, bytes(1, 108, 1e12), 1e-9)
-	require.InEpsilon(t, 1024*2*strip+matrix, bytes(1, 1, 0), 1e-9)
+	require.InEpsilon(t, 3*matrix, bytes(1, 0, 108, 1e12), 1e-9)
+	require.InEpsilon(t, 1024*2*strip+matrix, bytes(1, 0, 1, 0), 1e-9)
 	// A wave of 128 blocks covers 4 of 32 strips of A by 32 of B, or 8 by 16.
-	require.InEpsilon(t, 8*(4+32)*strip+matrix, bytes(1, 128, 0), 1e-9)
-	require.InEpsilon(t, 8*(8+16)*strip+matrix, bytes(8, 128, 0), 1e-9)
+	require.InEpsilon(t, 8*(4+32)*strip+matrix, bytes(1, 0, 128, 0), 1e-9)
+	require.InEpsilon(t, 8*(8+16)*strip+matrix, bytes(8, 0, 128, 0), 1e-9)
+	// Along Hilbert's curve a wave is a square whatever its size, here of 4, 8 and 16 strips by as many.
+	for side := 4.0; side <= 16; side *= 2 {
+		waves := 32 / side * 32 / side
+		require.InEpsilon(t, waves*2*side*strip+matrix, bytes(8, 16, int64(side*side), 0), 1e-9)
+	}
 }
 
 // The parts of a prediction add up to its time, and each is one.
@@ -365,7 +370,7 @@ func TestDeeperRingsWaitLess(t *testing.T) {
 	gpu := lookup(t, "h100")
 	p := problem(t, "gemm", gpu, square(4096))
 	us := func(stages int) float64 {
-		c := space.Of("BM", 128, "BN", 256, "BK", 64, "warps", 8, "stages", stages, "group", 8, "split", 1, "cluster", 2, "persistent", 0, "portable", 0, "copy", 0)
+		c := space.Of("BM", 128, "BN", 256, "BK", 64, "warps", 8, "stages", stages, "group", 8, "split", 1, "cluster", 2, "persistent", 0, "hilbert", 0, "portable", 0, "copy", 0)
 		compiled, _ := compile(t, p, c, gpu)
 		require.Equal(t, ring{groups: 1, depth: stages}, prepare(compiled.Module.Kernels[0]).ring)
 		return predict(t, p, c, gpu, nil).US

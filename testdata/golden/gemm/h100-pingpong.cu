@@ -140,16 +140,33 @@ gemm(int M, int N, int K, const __grid_constant__ TensorMap c_map, const __grid_
     #pragma unroll 1
     for (int tile = (int)block_x; tile < (int)r5; tile += (int)r12) {
       const u32 r14 = tile + r13;
-      u32 r37;
-      u32 r38;
+      u32 r51;
+      u32 r52;
       if ((int)r14 < (int)r5) {
         const u32 r15 = min((int)r1, 8);
         const u32 r16 = r15 * r2;
-        const u32 r17 = r14 / r16 * r15;
-        const u32 r18 = min((int)(r1 - r17), (int)r15);
-        const u32 r19 = r14 % r16;
-        const u32 i = r17 + r19 % r18;
-        const u32 j = r19 / r18;
+        const u32 r17 = r14 / r16;
+        const u32 r18 = r17 * r15;
+        const u32 r19 = min((int)(r1 - r18), (int)r15);
+        const u32 r20 = r14 % r16;
+        const u32 r21 = r20 / r19;
+        const u32 r22 = r21 | 7u;
+        const bool p4 = r19 == 8u && (int)r22 < (int)r2;
+        const u32 r23 = (r20 >> 1) & 1u;
+        const u32 r24 = (r20 & 1u) ^ r23;
+        const u32 r25 = (r20 >> 3) & 1u;
+        const u32 r26 = ((r20 >> 2) & 1u) ^ r25;
+        const u32 r27 = (0u - r25) & 1u;
+        const bool p5 = r26 == 0u;
+        const u32 r28 = (p5 ? r23 ^ r27 : r24) + (r26 << 1);
+        const u32 r29 = (p5 ? r24 ^ r27 : r23) + (r25 << 1);
+        const u32 r30 = (r20 >> 5) & 1u;
+        const u32 r31 = ((r20 >> 4) & 1u) ^ r30;
+        const u32 r32 = (0u - r30) & 3u;
+        const bool p6 = r31 == 0u;
+        const u32 i = p4 ? r18 + ((p6 ? r29 ^ r32 : r28) + (r31 << 2)) : r18 + r20 % r19;
+        const u32 r33 = p4 ? r22 + ((p6 ? r28 ^ r32 : r29) + (r30 << 2)) - 7u : r21;
+        const u32 j = (r17 & 1u) != 0u ? r2 - 1u - r33 : r33;
         const u32 row = i << 6;
         const u32 col = j << 6;
         bar_sync(r7, 256);
@@ -162,42 +179,42 @@ gemm(int M, int N, int K, const __grid_constant__ TensorMap c_map, const __grid_
         }
         #pragma unroll 1
         for (int k = 0; k < K; k += 64) {
-          const u32 r20 = slot_1 << 3;
-          mbarrier_wait(smem_base + r20 + 65536, phase_1);
-          const u32 r21 = slot_1 << 13;
-          const u32 r22 = smem_base + r21;
+          const u32 r34 = slot_1 << 3;
+          mbarrier_wait(smem_base + r34 + 65536, phase_1);
+          const u32 r35 = slot_1 << 13;
+          const u32 r36 = smem_base + r35;
           // dot
-          const u32 r23 = (r22 + 24576u) >> 4;
-          const u32 r24 = r22 >> 4;
+          const u32 r37 = (r36 + 24576u) >> 4;
+          const u32 r38 = r36 >> 4;
           wgmma_fence();
-          wgmma_m64n64k16_f32_bf16_bf16_tb(sum, pack_i64(r24 + 65536u, 0x40000040u), pack_i64(r23 + 0x2000000u, 0x40000040u));
-          wgmma_m64n64k16_f32_bf16_bf16_tb(sum, pack_i64(r24 + 65538u, 0x40000040u), pack_i64(r23 + 0x2000080u, 0x40000040u));
-          wgmma_m64n64k16_f32_bf16_bf16_tb(sum, pack_i64(r24 + 65540u, 0x40000040u), pack_i64(r23 + 0x2000100u, 0x40000040u));
-          wgmma_m64n64k16_f32_bf16_bf16_tb(sum, pack_i64(r24 + 65542u, 0x40000040u), pack_i64(r23 + 0x2000180u, 0x40000040u));
+          wgmma_m64n64k16_f32_bf16_bf16_tb(sum, pack_i64(r38 + 65536u, 0x40000040u), pack_i64(r37 + 0x2000000u, 0x40000040u));
+          wgmma_m64n64k16_f32_bf16_bf16_tb(sum, pack_i64(r38 + 65538u, 0x40000040u), pack_i64(r37 + 0x2000080u, 0x40000040u));
+          wgmma_m64n64k16_f32_bf16_bf16_tb(sum, pack_i64(r38 + 65540u, 0x40000040u), pack_i64(r37 + 0x2000100u, 0x40000040u));
+          wgmma_m64n64k16_f32_bf16_bf16_tb(sum, pack_i64(r38 + 65542u, 0x40000040u), pack_i64(r37 + 0x2000180u, 0x40000040u));
           wgmma_commit_group_sync_aligned();
-          const bool p4 = (int)it > 0;
+          const bool p7 = (int)it > 0;
           wgmma_wait_1();
-          const u32 r25 = slot_1 + 2u;
-          const u32 r26 = slot_1 - 1u;
+          const u32 r39 = slot_1 + 2u;
+          const u32 r40 = slot_1 - 1u;
           __syncwarp();
-          if (p4 && p1) {
-            mbarrier_arrive(smem_base + (((int)r25 >= 3 ? r26 : r25) << 3) + 65560);
+          if (p7 && p1) {
+            mbarrier_arrive(smem_base + (((int)r39 >= 3 ? r40 : r39) << 3) + 65560);
           }
           it = it + 1u;
-          const bool p5 = slot_1 == 2u;
-          phase_1 = phase_1 ^ (p5 ? 1u : 0u);
-          const u32 r27 = slot_1 + 1u;
-          const u32 r28 = slot_1 - 2u;
-          slot_1 = (int)r27 >= 3 ? r28 : r27;
+          const bool p8 = slot_1 == 2u;
+          phase_1 = phase_1 ^ (p8 ? 1u : 0u);
+          const u32 r41 = slot_1 + 1u;
+          const u32 r42 = slot_1 - 2u;
+          slot_1 = (int)r41 >= 3 ? r42 : r41;
         }
         bar_arrive(r8, 256);
         wgmma_wait_0(sum);
-        const bool p6 = (int)it > 0;
-        const u32 r29 = slot_1 + 2u;
-        const u32 r30 = slot_1 - 1u;
+        const bool p9 = (int)it > 0;
+        const u32 r43 = slot_1 + 2u;
+        const u32 r44 = slot_1 - 1u;
         __syncwarp();
-        if (p6 && p1) {
-          mbarrier_arrive(smem_base + (((int)r29 >= 3 ? r30 : r29) << 3) + 65560);
+        if (p9 && p1) {
+          mbarrier_arrive(smem_base + (((int)r43 >= 3 ? r44 : r43) << 3) + 65560);
         }
         const u32 h1 = cvt_bf16x2(sum[1], sum[0]);
         const u32 h2 = cvt_bf16x2(sum[3], sum[2]);
@@ -216,36 +233,36 @@ gemm(int M, int N, int K, const __grid_constant__ TensorMap c_map, const __grid_
         const u32 h15 = cvt_bf16x2(sum[29], sum[28]);
         const u32 h16 = cvt_bf16x2(sum[31], sum[30]);
         // store c
-        const u32 r31 = smem_base + (r3 << 11);
-        const bool p7 = elect();
+        const u32 r45 = smem_base + (r3 << 11);
+        const bool p10 = elect();
         cp_async_bulk_wait_read<0>();
         __syncwarp();
-        const u32 r32 = ((r4 >> 3) & 1u) << 10;
-        const u32 r33 = ((tid & 7u) * 144u) ^ (((r4 >> 4) & 1u) << 4);
-        stmatrix_x4(r31 + (r33 + r32) + 49152, h1, h2, h3, h4);
-        stmatrix_x4(r31 + ((r33 ^ 32u) + r32) + 49152, h5, h6, h7, h8);
-        stmatrix_x4(r31 + ((r33 ^ 64u) + r32) + 49152, h9, h10, h11, h12);
-        stmatrix_x4(r31 + ((r33 ^ 96u) + r32) + 49152, h13, h14, h15, h16);
+        const u32 r46 = ((r4 >> 3) & 1u) << 10;
+        const u32 r47 = ((tid & 7u) * 144u) ^ (((r4 >> 4) & 1u) << 4);
+        stmatrix_x4(r45 + (r47 + r46) + 49152, h1, h2, h3, h4);
+        stmatrix_x4(r45 + ((r47 ^ 32u) + r46) + 49152, h5, h6, h7, h8);
+        stmatrix_x4(r45 + ((r47 ^ 64u) + r46) + 49152, h9, h10, h11, h12);
+        stmatrix_x4(r45 + ((r47 ^ 96u) + r46) + 49152, h13, h14, h15, h16);
         fence_proxy_async_shared_cta();
         __syncwarp();
-        const u32 r34 = row + ((r4 >> 5) << 4);
-        if (p7) {
-          tensor_store_2d(r31 + 49152, c_map_at, col, r34);
+        const u32 r48 = row + ((r4 >> 5) << 4);
+        if (p10) {
+          tensor_store_2d(r45 + 49152, c_map_at, col, r48);
         }
         cp_async_bulk_commit();
-        const u32 r35 = slot_1 + r11;
-        const bool p8 = (int)r35 >= 3;
-        const u32 r36 = phase_1 ^ r10;
-        r37 = r36 ^ (p8 ? 1u : 0u);
-        r38 = p8 ? r35 - 3u : r35;
+        const u32 r49 = slot_1 + r11;
+        const bool p11 = (int)r49 >= 3;
+        const u32 r50 = phase_1 ^ r10;
+        r51 = r50 ^ (p11 ? 1u : 0u);
+        r52 = p11 ? r49 - 3u : r49;
       } else {
         bar_sync(r7, 256);
         bar_arrive(r8, 256);
-        r37 = phase;
-        r38 = slot;
+        r51 = phase;
+        r52 = slot;
       }
-      phase = r37;
-      slot = r38;
+      phase = r51;
+      slot = r52;
     }
     if (r6 == 0u) {
       bar_sync(r7, 256);
@@ -253,40 +270,58 @@ gemm(int M, int N, int K, const __grid_constant__ TensorMap c_map, const __grid_
     cp_async_bulk_wait_read<0>();
   } else {
     if (r3 == 8u) {
-      const u32 r39 = r1 * r2;
-      const u32 r40 = min((int)r1, 8);
-      const u32 r41 = r40 * r2;
+      const u32 r53 = r1 * r2;
+      const u32 r54 = min((int)r1, 8);
+      const u32 r55 = r54 * r2;
+      const u32 r56 = r2 - 1u;
       u32 phase_2 = 0u;
       u32 slot_2 = 0u;
       #pragma unroll 1
-      for (int tile_1 = (int)block_x; tile_1 < (int)r39; tile_1 += (int)blocks_x) {
-        const u32 r42 = (u32)tile_1 / r41 * r40;
-        const u32 r43 = min((int)(r1 - r42), (int)r40);
-        const u32 r44 = (u32)tile_1 % r41;
-        const u32 i_1 = r42 + r44 % r43;
-        const u32 j_1 = r44 / r43;
+      for (int tile_1 = (int)block_x; tile_1 < (int)r53; tile_1 += (int)blocks_x) {
+        const u32 r57 = (u32)tile_1 / r55;
+        const u32 r58 = r57 * r54;
+        const u32 r59 = min((int)(r1 - r58), (int)r54);
+        const u32 r60 = (u32)tile_1 % r55;
+        const u32 r61 = r60 / r59;
+        const u32 r62 = r61 | 7u;
+        const bool p12 = r59 == 8u && (int)r62 < (int)r2;
+        const u32 r63 = (r60 >> 1) & 1u;
+        const u32 r64 = (r60 & 1u) ^ r63;
+        const u32 r65 = (r60 >> 3) & 1u;
+        const u32 r66 = ((r60 >> 2) & 1u) ^ r65;
+        const u32 r67 = (0u - r65) & 1u;
+        const bool p13 = r66 == 0u;
+        const u32 r68 = (p13 ? r63 ^ r67 : r64) + (r66 << 1);
+        const u32 r69 = (p13 ? r64 ^ r67 : r63) + (r65 << 1);
+        const u32 r70 = (r60 >> 5) & 1u;
+        const u32 r71 = ((r60 >> 4) & 1u) ^ r70;
+        const u32 r72 = (0u - r70) & 3u;
+        const bool p14 = r71 == 0u;
+        const u32 i_1 = p12 ? r58 + ((p14 ? r69 ^ r72 : r68) + (r71 << 2)) : r58 + r60 % r59;
+        const u32 r73 = p12 ? r62 + ((p14 ? r68 ^ r72 : r69) + (r70 << 2)) - 7u : r61;
+        const u32 j_1 = (r57 & 1u) != 0u ? r56 - r73 : r73;
         const u32 row_1 = i_1 << 6;
         const u32 col_1 = j_1 << 6;
         #pragma unroll 1
         for (int k_1 = 0; k_1 < K; k_1 += 64) {
-          const u32 r45 = slot_2 << 3;
-          const u32 r46 = smem_base + r45;
-          const u32 r47 = r46 + 65536u;
-          const bool p9 = elect();
-          if (p9) {
-            const u32 r48 = phase_2 ^ 1u;
-            mbarrier_wait(r46 + 65560, r48);
-            mbarrier_expect(r46 + 65536, 16384);
-            const u32 r49 = slot_2 << 13;
-            const u32 r50 = smem_base + r49;
-            tensor_load_2d(r50, a_map_at, r47, (u32)k_1, row_1);
-            tensor_load_2d(r50 + 24576, b_map_at, r47, col_1, (u32)k_1);
+          const u32 r74 = slot_2 << 3;
+          const u32 r75 = smem_base + r74;
+          const u32 r76 = r75 + 65536u;
+          const bool p15 = elect();
+          if (p15) {
+            const u32 r77 = phase_2 ^ 1u;
+            mbarrier_wait(r75 + 65560, r77);
+            mbarrier_expect(r75 + 65536, 16384);
+            const u32 r78 = slot_2 << 13;
+            const u32 r79 = smem_base + r78;
+            tensor_load_2d(r79, a_map_at, r76, (u32)k_1, row_1);
+            tensor_load_2d(r79 + 24576, b_map_at, r76, col_1, (u32)k_1);
           }
-          const bool p10 = slot_2 == 2u;
-          phase_2 = phase_2 ^ (p10 ? 1u : 0u);
-          const u32 r51 = slot_2 + 1u;
-          const u32 r52 = slot_2 - 2u;
-          slot_2 = (int)r51 >= 3 ? r52 : r51;
+          const bool p16 = slot_2 == 2u;
+          phase_2 = phase_2 ^ (p16 ? 1u : 0u);
+          const u32 r80 = slot_2 + 1u;
+          const u32 r81 = slot_2 - 2u;
+          slot_2 = (int)r80 >= 3 ? r81 : r80;
         }
       }
     }
