@@ -6,7 +6,7 @@ MUTATIONS    ?= bin/mutations
 # The packages of this repository that match a word in their tests.
 testing   = $(shell git grep -l $(1) -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
-.PHONY: vm-foreign mutation tuner-score build build-cuda test-cuda toolchain tune test verify-full cross bench lint fmt fuzz-short golden clean help
+.PHONY: vm-foreign mutation tuner-score library-ratio build build-cuda test-cuda toolchain tune test verify-full cross bench lint fmt fuzz-short golden clean help
 
 build: ## build bin/kgen
 	go build -trimpath -o bin/kgen ./cmd/kgen
@@ -62,6 +62,9 @@ bench: ## run the benchmarks
 
 tuner-score: ## measure the search strategies on published spaces, into docs/tuner-score.md
 	go run ./tune/replay/tunerscore -out docs/tuner-score.md testdata/tuning/*.csv.gz
+
+library-ratio: ## set predicted times beside what libraries were measured to take, into docs/library-ratio.md
+	go run ./tune/libraryratio -out docs/library-ratio.md
 
 mutation: ## change kernels in one place at a time and see what the virtual machine finds, into docs/mutation.md
 	KGEN_TOOLCHAIN="$${KGEN_TOOLCHAIN:-$(CURDIR)/.toolchain}" go run ./cmd/mutation -budget $(MUTATIONTIME) -record $(MUTATIONS) -out docs/mutation.md
