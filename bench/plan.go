@@ -104,7 +104,7 @@ func PlanCase(file string, text []byte, p *codegen.Plan, memory []CaseBuffer) *C
 			arg := CaseArg{Buffer: a.Memory}
 			switch {
 			case a.Map != nil:
-				arg.Map = tensorMap(a.Map, 0)
+				arg.Map = PlanTensorMap(a.Map, 0)
 			case a.Memory < 0:
 				arg.Bytes = binary.LittleEndian.AppendUint64(nil, a.Bits)[:a.Bytes]
 			}
@@ -118,7 +118,7 @@ func PlanCase(file string, text []byte, p *codegen.Plan, memory []CaseBuffer) *C
 func planArg(d Device, a codegen.PlanArg, memory []Buffer) (Arg, error) {
 	switch {
 	case a.Map != nil:
-		return d.TensorMap(tensorMap(a.Map, memory[a.Memory].Address))
+		return d.TensorMap(PlanTensorMap(a.Map, memory[a.Memory].Address))
 	case a.Memory >= 0:
 		return Pointer(memory[a.Memory]), nil
 	}
@@ -129,7 +129,8 @@ func planArg(d Device, a codegen.PlanArg, memory []Buffer) (Arg, error) {
 // mapTypes are the types of tensor maps by that of elements.
 var mapTypes = map[string]ptx.Type{"f16": ptx.F16, "bf16": ptx.BF16, "f32": ptx.F32, "e4m3": ptx.U8, "e5m2": ptx.U8, "i8": ptx.U8}
 
-func tensorMap(m *codegen.TensorMap, address uint64) *TensorMap {
+// PlanTensorMap is a plan's tensor map at an address.
+func PlanTensorMap(m *codegen.TensorMap, address uint64) *TensorMap {
 	t := &TensorMap{Type: mapTypes[m.Elem.String()], Address: address, Swizzle: m.Swizzle}
 	for i, n := range m.Dims {
 		t.Dims = append(t.Dims, uint64(n))

@@ -112,7 +112,7 @@ func (w *printer) kernel(k *Kernel) {
 
 func (w *printer) header(k *Kernel) {
 	for _, a := range k.Assume {
-		w.line("assume ", w.assumption(a))
+		w.line("assume ", a.Of(w.names.of(a.Param)))
 	}
 	if len(k.Space) > 0 {
 		axes := make([]string, len(k.Space))
@@ -145,11 +145,10 @@ func (w *printer) header(k *Kernel) {
 	}
 }
 
-// assumption writes one of: stride(%a, 1) = 1, stride(%a, 0) % 8 = 0,
-// pointer(%a) % 16 = 0, dim(%a, 0) % 8 = 0, dim(%a, 0) in 1 .. 5, %s % 8 = 0,
-// %s in 0 .. 5.
-func (w *printer) assumption(a Assumption) string {
-	what := w.names.of(a.Param)
+// Of writes what is assumed of a parameter under the given name, one of: stride(a, 1) = 1,
+// stride(a, 0) % 8 = 0, pointer(a) % 16 = 0, dim(a, 0) % 8 = 0, dim(a, 0) in 1 .. 5,
+// s % 8 = 0, s in 0 .. 5.
+func (a Assumption) Of(what string) string {
 	of := func(f string) string { return f + "(" + what + ", " + strconv.Itoa(a.Dim) + ")" }
 	multiple := " % " + intText(a.Lo) + " = 0"
 	interval := " in " + intText(a.Lo) + " .. " + intText(a.Hi)

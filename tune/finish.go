@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/bench/launchfile"
 	"github.com/kgen-dev/kgen/codegen/atomicfile"
 	"github.com/kgen-dev/kgen/kernels/space"
 	"github.com/kgen-dev/kgen/roofline"
@@ -104,6 +105,14 @@ func (s *session) artifacts(ctx context.Context, found, top []finding) error {
 	if err != nil {
 		return err
 	}
+	launch, err := s.launch(&top[chosen(top)], p)
+	if err != nil {
+		return err
+	}
+	description, err := launch.Text()
+	if err != nil {
+		return err
+	}
 	at := slices.IndexFunc(found, func(f finding) bool { return f.config.Equal(best) })
 	svg, err := s.plot(found, at)
 	if err != nil {
@@ -127,17 +136,34 @@ func (s *session) artifacts(ctx context.Context, found, top []finding) error {
 		end  string
 		data []byte
 	}{
-		{&a.CUDA, ".cu", []byte(cuda)}, {&a.PTX, ".ptx", b.PTX}, {&a.Cubin, ".cubin", b.Cubin}, {&a.Roofline, ".svg", svg},
-		{&a.Progress, "-progress.svg", progress},
+		{&a.CUDA, ".cu", []byte(launch.Comment(s.artifact(".json")) + "\n" + cuda)}, {&a.PTX, ".ptx", b.PTX}, {&a.Cubin, ".cubin", b.Cubin}, {&a.Roofline, ".svg", svg},
+		{&a.Launch, ".json", description}, {&a.Progress, "-progress.svg", progress},
 	} {
 		if len(f.data) == 0 {
 			continue
 		}
-		path := filepath.Join(dir, s.Family.Name+"-"+s.GPU.ID+f.end)
+		path := filepath.Join(dir, s.artifact(f.end))
 		files = append(files, atomicfile.Bytes(path, f.data))
 		*f.path = path
 	}
 	return atomicfile.Write(files...)
+}
+
+// artifact is the name of an artifact.
+func (s *session) artifact(end string) string { return s.Family.Name + "-" + s.GPU.ID + end }
+
+// launch describes how the artifacts are launched.
+func (s *session) launch(f *finding, p *program) (*launchfile.File, error) {
+	d, err := Describe(s.Family, s.Problem, s.GPU, f.config, p.compiled, p.plan, s.Version)
+	if err != nil {
+		return nil, err
+	}
+	d.Time = &launchfile.Time{US: f.eval.TimeUS, Provenance: f.eval.Provenance}
+	d.Files = launchfile.Files{CUDA: s.artifact(".cu"), PTX: s.artifact(".ptx")}
+	if s.builder.compiles() {
+		d.Compiler, d.Files.Cubin = s.builder.name, s.artifact(".cubin")
+	}
+	return d, nil
 }
 
 // plot draws all configurations that have a time, the chosen one standing out. Nothing

@@ -118,6 +118,7 @@ type Artifacts struct {
 	CUDA     string `json:"cuda"`
 	PTX      string `json:"ptx"`
 	Cubin    string `json:"cubin"`
+	Launch   string `json:"launch"`   // how to launch them: docs/launch.md
 	Roofline string `json:"roofline"` // SVG
 	Progress string `json:"progress"` // SVG: the times in the order in which they were tried
 	Store    string `json:"store"`
@@ -135,8 +136,9 @@ func (a Artifacts) MarshalJSON() ([]byte, error) {
 		CUDA     *string `json:"cuda"`
 		PTX      *string `json:"ptx"`
 		Cubin    *string `json:"cubin"`
+		Launch   *string `json:"launch"`
 		Roofline *string `json:"roofline"`
 		Progress *string `json:"progress"`
 		Store    *string `json:"store"`
-	}{path(a.CUDA), path(a.PTX), path(a.Cubin), path(a.Roofline), path(a.Progress), path(a.Store)})
+	}{path(a.CUDA), path(a.PTX), path(a.Cubin), path(a.Launch), path(a.Roofline), path(a.Progress), path(a.Store)})
 }

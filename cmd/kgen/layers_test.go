@@ -39,9 +39,10 @@ var layers = map[string][]string{
 	"kernels":            {"ir", "ir/num", "codegen/target", "kernels/..."},
 	"bench":              {"ir/num", "codegen", "codegen/atomicfile", "codegen/ptx", "codegen/target", "bench/numcheck", "internal/userfile"},
 	"bench/ceilings":     {"bench"},
+	"bench/launchfile":   {"bench", "bench/numcheck", "codegen", "internal/jsontext", "internal/userfile"},
 	"bench/vm":           {"bench", "bench/numcheck", "bench/vm/...", "ir/num", "codegen/ptx", "codegen/target"},
 	"bench/cuda":         {"bench", "codegen/ptx"},
-	"tune":               {"kernels/...", "codegen/...", "bench", "bench/numcheck", "bench/vm", "roofline/...", "tune/...", "ir/num", "internal/jsontext", "internal/userfile"},
+	"tune":               {"kernels/...", "codegen/...", "bench", "bench/launchfile", "bench/numcheck", "bench/vm", "roofline/...", "tune/...", "ir/num", "internal/jsontext", "internal/userfile"},
 	"roofline":           {"codegen/target", "codegen/ptx", "bench", "roofline/...", "internal/jsontext", "internal/userfile"}, // ptx for its pipes
 	"cmd":                {"..."},
 	"internal/fixedseed": {},

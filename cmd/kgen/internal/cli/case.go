@@ -38,11 +38,15 @@ func (a *app) caseCommand() *cobra.Command {
 func (a *app) caseNewCommand() *cobra.Command {
 	var kernel, gpu, file string
 	c := &cobra.Command{
-		Use:   "new FILE.cu|FILE.ptx",
-		Short: "Write a case.json to fill in, from a kernel's parameters",
+		Use:   "new FILE.cu|FILE.ptx|FILE.json",
+		Short: "Write a case.json to fill in, from a kernel's parameters or a launch description",
 		Long: `Write a case.json to fill in, from the parameters of a file's kernel: one argument
 for each, of a form that fits. CUDA C is compiled by NVRTC for the --gpu (h100 if
 none is named), and its PTX written beside the case. Nothing is overwritten.
+
+A launch description (docs/launch.md), which kgen tune writes beside the best kernel,
+becomes a case with its launches, grids, values and tensor maps: only the data is to be
+filled in.
 
 The form of a case stands in testdata/ptx/foreign/README.md.`,
 		Example: "  kgen case new kernel.ptx\n  kgen case new add.cu --gpu a100 --kernel add -o add.json",
@@ -70,6 +74,10 @@ func (a *app) newCase(ctx context.Context, name, kernel, gpuName, file string) e
 	if file == "" {
 		file = filepath.Join(filepath.Dir(name), "case.json")
 	}
+	launch := strings.HasSuffix(name, ".json")
+	if launch && kernel != "" {
+		return usagef("--kernel %s: a launch description has all its kernels in the case", kernel)
+	}
 	ptxFile := name
 	if strings.HasSuffix(name, ".cu") {
 		ptxFile = filepath.Join(filepath.Dir(file), strings.TrimSuffix(filepath.Base(name), ".cu")+".ptx")
@@ -79,6 +87,9 @@ func (a *app) newCase(ctx context.Context, name, kernel, gpuName, file string) e
 	}
 	if err := checkOutput(file); err != nil {
 		return err
+	}
+	if launch {
+		return a.newCaseOf(name, file)
 	}
 	text, err := readPTX(ctx, name, gpu)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/bench/launchfile"
 	"github.com/kgen-dev/kgen/codegen"
 	"github.com/kgen-dev/kgen/codegen/cache"
 	"github.com/kgen-dev/kgen/codegen/cubin"
@@ -58,7 +59,7 @@ type resources struct {
 func (a *app) compileCommand() *cobra.Command {
 	via := &choice{value: "nvrtc", words: []string{"nvrtc", "ptxas"}}
 	var set []string
-	var file string
+	var file, launch string
 	return a.familyCommand(familyVerb{
 		name:  "compile",
 		short: "Compile one configuration to a cubin and print its resources",
@@ -72,6 +73,7 @@ the problem's default. What was compiled before comes from the cache.`,
 			settingFlag(c, &set)
 			choiceFlag(c, via, "via", "what compiles: NVRTC from CUDA C, or ptxas from PTX")
 			c.Flags().StringVarP(&file, "output", "o", "", "write the cubin to `FILE`, whole or not at all")
+			launchFlag(c, &launch)
 			a.jsonFlag(c)
 		},
 		run: func(ctx context.Context, j *job) error {
@@ -81,7 +83,10 @@ the problem's default. What was compiled before comes from the cache.`,
 			if err := checkOutput(file); err != nil {
 				return err
 			}
-			r, image, err := a.compile(ctx, j, set, via.value)
+			if err := checkLaunch(launch, file); err != nil {
+				return err
+			}
+			r, image, d, err := a.compile(ctx, j, set, via.value)
 			if err != nil {
 				return err
 			}
@@ -93,19 +98,28 @@ the problem's default. What was compiled before comes from the cache.`,
 					return err
 				}
 			}
+			if launch != "" {
+				if d.Files.Cubin, err = beside(file, launch); err != nil {
+					return err
+				}
+				if err := writeLaunch(launch, d); err != nil {
+					return err
+				}
+			}
 			return a.printCubin(r)
 		},
 	})
 }
 
-func (a *app) compile(ctx context.Context, j *job, set []string, via string) (*cubinReport, []byte, error) {
+// compile makes the configuration's cubin, with what it takes and how to launch it.
+func (a *app) compile(ctx context.Context, j *job, set []string, via string) (*cubinReport, []byte, *launchfile.File, error) {
 	config, err := j.config(set)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	c, _, err := j.lower(config, codegen.Options{Verify: true})
+	c, plan, err := j.lower(config, codegen.Options{Verify: true})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	r := &cubinReport{
 		Kernel: j.family.Name, GPU: j.gpu.ID, Problem: j.problem.Settings(), Config: config, Via: via, Arch: c.Module.Arch,
@@ -117,11 +131,18 @@ func (a *app) compile(ctx context.Context, j *job, set []string, via string) (*c
 	}
 	image, err := build(ctx, c, r)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	r.Bytes = len(image)
-	r.Kernels, err = kernelResources(c, j.gpu, image)
-	return r, image, err
+	if r.Kernels, err = kernelResources(c, j.gpu, image); err != nil {
+		return nil, nil, nil, err
+	}
+	d, err := j.describe(config, c, plan)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	d.Compiler = r.Compiler
+	return r, image, d, nil
 }
 
 // openCache is the cache of compiled kernels, or none where it cannot be used.

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kgen-dev/kgen/bench/launchfile"
 	"github.com/kgen-dev/kgen/codegen"
+	"github.com/kgen-dev/kgen/codegen/nvrtc"
 	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/internal/userfile"
 	"github.com/kgen-dev/kgen/ir"
@@ -16,43 +19,53 @@ import (
 
 // stages are the forms of a kernel that kgen emit prints, in the order in which
 // they are made.
-var stages = []string{"tile", "staged", "simt", "cuda", "ptx"}
+var stages = []string{"tile", "staged", "simt", "cuda", "ptx", "sass"}
 
 func (a *app) emitCommand() *cobra.Command {
 	stage := &choice{words: stages}
 	var set []string
 	var passes, portable bool
-	var file string
+	var file, launch string
 	return a.familyCommand(familyVerb{
 		name:  "emit",
 		short: "Print a kernel at any stage of its compilation",
 		long: `Print a kernel at any stage of its compilation: the tile program as the family
-writes it, the same with buffers and time (staged), threads (simt), and the two
-ends, CUDA C that needs no include and PTX. All kernels of the program are in
-one text. Without --set the configuration is the problem's default.
+writes it, the same with buffers and time (staged), threads (simt), the two
+ends, CUDA C that needs no include and PTX, and the machine's instructions (sass)
+that NVRTC makes of the CUDA C, or ptxas of the PTX where there is no NVRTC, by
+nvdisasm. All kernels of the program are in one text. Without --set the
+configuration is the problem's default.
+
+--launch writes beside it how a program launches the kernels for these sizes: grids,
+parameters, tensor maps, memory. CUDA C and PTX then begin with the same in words.
 
 What stage tile prints can be edited and read back as a file.`,
 		example: `  kgen emit gemm --gpu a100 --stage cuda
   kgen emit mine.tile --gpu a100 --stage ptx
   kgen emit flashattn --gpu h100 --head-dim 64 --set BM=64 --stage ptx -o f.ptx
+  kgen emit gemm --gpu h100 --stage cuda -o gemm.cu --launch gemm.json
   kgen emit gemm --gpu a100 --passes | less`,
 		flags: func(c *cobra.Command) {
 			choiceFlag(c, stage, "stage", "what to print (default cuda)")
 			settingFlag(c, &set)
+			launchFlag(c, &launch)
 			c.Flags().BoolVar(&portable, "portable", false, "leave out tensor maps and what only the GPU's own architecture has, such as wgmma on sm_90a")
 			c.Flags().BoolVar(&passes, "passes", false, "print the program after each pass, and what --stage names if given")
 			c.Flags().StringVarP(&file, "output", "o", "", "write to `FILE`, whole or not at all; - is standard output")
 		},
-		run: func(_ context.Context, j *job) error {
+		run: func(ctx context.Context, j *job) error {
 			if err := checkOutput(file); err != nil {
+				return err
+			}
+			if err := checkLaunch(launch, file); err != nil {
 				return err
 			}
 			config, err := j.config(set)
 			if err != nil {
 				return err
 			}
-			l := &listing{stage: stage.value, passes: passes, portable: portable}
-			c, _, err := j.lower(config, l.options())
+			l := a.listing(ctx, stage.value, passes, portable)
+			c, plan, err := j.lower(config, l.options())
 			if err != nil {
 				return err
 			}
@@ -60,16 +73,28 @@ What stage tile prints can be edited and read back as a file.`,
 			if err != nil {
 				return compileError(err)
 			}
+			if launch != "" {
+				d, err := j.describe(config, c, plan)
+				if err != nil {
+					return err
+				}
+				if text, err = emitLaunch(d, launch, file, l.stage, text); err != nil {
+					return err
+				}
+			}
 			return a.write(file, []byte(text))
 		},
 		endings: []string{".tile"},
-		file: func(_ context.Context, name, gpuName string) error {
+		file: func(ctx context.Context, name, gpuName string) error {
 			gpu, err := lookupGPU(gpuName)
 			if err != nil {
 				return err
 			}
 			if len(set) > 0 {
 				return usagef("--set %s: a file has no parameters, want a family", set[0])
+			}
+			if launch != "" {
+				return usagef("--launch %s: a file's program has no sizes to launch it for: want a family", launch)
 			}
 			if err := checkOutput(file); err != nil {
 				return err
@@ -78,7 +103,7 @@ What stage tile prints can be edited and read back as a file.`,
 			if err != nil {
 				return usage(err)
 			}
-			text, err := (&listing{stage: stage.value, passes: passes, portable: portable}).file(program, gpu)
+			text, err := a.listing(ctx, stage.value, passes, portable).file(program, gpu)
 			if err != nil {
 				return fileError(name, err)
 			}
@@ -130,7 +155,47 @@ type listing struct {
 	stage            string
 	passes, portable bool
 
+	sass  func(c *codegen.Compiled) (string, error)
 	dumps strings.Builder
+}
+
+func (a *app) listing(ctx context.Context, stage string, passes, portable bool) *listing {
+	return &listing{stage: stage, passes: passes, portable: portable, sass: func(c *codegen.Compiled) (string, error) { return a.sass(ctx, c) }}
+}
+
+// sass is what a compiler makes of a program, as nvdisasm prints it.
+func (a *app) sass(ctx context.Context, c *codegen.Compiled) (string, error) {
+	disassembler, err := nvrtc.FindNvdisasm()
+	if err != nil {
+		return "", fmt.Errorf("%w; %s", err, nvrtc.Remedy(err))
+	}
+	build := a.viaNVRTC
+	if _, err := nvrtc.Find(); err != nil {
+		build = a.viaPtxas
+	}
+	image, err := build(ctx, c, &cubinReport{Kernel: c.Program.Name})
+	if err != nil {
+		return "", err
+	}
+	return disassembler.Disassemble(ctx, image, "-c")
+}
+
+// emitLaunch writes a launch description, and returns the text with it in words, where
+// that may have comments.
+func emitLaunch(d *launchfile.File, launch, file, stage, text string) (string, error) {
+	name, err := beside(file, launch)
+	if err != nil {
+		return "", err
+	}
+	switch stage {
+	case "", "cuda":
+		d.Files.CUDA = name
+	case "ptx":
+		d.Files.PTX = name
+	default:
+		return text, writeLaunch(launch, d)
+	}
+	return d.Comment(filepath.Base(launch)) + "\n" + text, writeLaunch(launch, d)
 }
 
 // options make a compilation write down what the passes do.
@@ -169,7 +234,7 @@ func (l *listing) text(c *codegen.Compiled) (string, error) {
 	if l.passes && l.stage == "" {
 		return b.String(), nil
 	}
-	text, err := stageText(c, l.stage)
+	text, err := l.stageText(c)
 	if err != nil {
 		return "", err
 	}
@@ -187,8 +252,8 @@ func (l *listing) text(c *codegen.Compiled) (string, error) {
 	return b.String(), nil
 }
 
-func stageText(c *codegen.Compiled, stage string) (string, error) {
-	switch stage {
+func (l *listing) stageText(c *codegen.Compiled) (string, error) {
+	switch l.stage {
 	case "tile":
 		return c.Program.String(), nil
 	case "staged":
@@ -203,6 +268,8 @@ func stageText(c *codegen.Compiled, stage string) (string, error) {
 		return strings.Join(texts, "\n"), nil
 	case "ptx":
 		return c.PTX()
+	case "sass":
+		return l.sass(c)
 	}
 	return c.CUDA()
 }

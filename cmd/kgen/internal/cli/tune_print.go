@@ -55,6 +55,7 @@ func (a *app) printResult(j *job, r *tune.Result, workers []queue.Standing) erro
 		{"cuda", r.Artifacts.CUDA},
 		{"ptx", r.Artifacts.PTX},
 		{"cubin", r.Artifacts.Cubin},
+		{"launch", r.Artifacts.Launch},
 		{"roofline", r.Artifacts.Roofline},
 		{"progress", r.Artifacts.Progress},
 		{"store", r.Artifacts.Store},
