@@ -6,7 +6,7 @@ MUTATIONS    ?= bin/mutations
 # The packages of this repository that match a word in their tests.
 testing   = $(shell git grep -l $(1) -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
-.PHONY: vm-foreign mutation tuner-score library-ratio build build-cuda test-cuda toolchain tune test verify-full cross bench lint fmt fuzz-short golden clean help
+.PHONY: vm-tcgen05 vm-tensor vm-numerics vm-foreign mutation tuner-score library-ratio build build-cuda test-cuda toolchain tune test verify-full cross bench lint fmt fuzz-short golden clean help
 
 build: ## build bin/kgen
 	go build -trimpath -o bin/kgen ./cmd/kgen
@@ -48,6 +48,18 @@ compare-triton: build toolchain ## compile the same tiles with Triton (from PyPI
 	.toolchain/triton/bin/pip install --quiet --disable-pip-version-check triton==3.9.0 numpy
 	.toolchain/triton/bin/python .ci/compare_triton.py bin/kgen .toolchain/nvidia/cu13/bin/nvdisasm docs/compare-triton.md
 
+vm-tcgen05: ## show what the virtual machine has of tcgen05: forms, products and kernels tried, speed
+	.ci/vm_table.sh '^tcgen05' 'TestTensor(Across|UnpackedA|Faults|Allocation|Counts|.*Flights|Copies|Shift|Scales|Sparse|ZeroColumns|Moves|Halves|LoadReduction|Products)|TestStrictTensor' \
+		'sm100' 'Exact/^tcgen05'
+
+vm-tensor: ## the same of mma, wgmma, wmma, ldmatrix, stmatrix and tensor copies
+	.ci/vm_table.sh '^(w?mma|wgmma|ldmatrix|stmatrix|movmatrix|cp.*tensor|tensormap)' 'TestMma.*|TestQuadMma|TestWgmma.*|TestWmma.*|TestCuteTraits|TestLdmatrix.*|TestStmatrix.*|TestIm2col.*|TestTensor(Gather|Scatter|RowFaults|Loads|Stores|Reductions|Map.*)|TestPackedTensor.*' \
+		'^(matmul|attention|cute|fla|tma|cluster_tma).*sm[89]0' 'Exact/^(mma|wgmma)'
+
+vm-numerics: ## the same of sums as tensor cores add them: products that GPUs computed, exact references, speed
+	.ci/vm_table.sh '^(w?mma|wgmma.mma_async|tcgen05.mma)$$' 'TestMeasuredTensorCores|TestFused.*|TestMmaSmallFloats|TestMmaDouble|TestTensorOperations' \
+		'^(matmul|scaled)' 'Exact|Tensor/.*/exact'
+
 foreign = .toolchain/foreign
 vm-foreign: build toolchain ## run CUB's, CuTe's and Triton's kernels of others (from PyPI, in .toolchain/foreign) into docs/foreign.md
 	test -x $(foreign)/bin/python || python3 -m venv $(foreign)
@@ -88,4 +100,4 @@ clean: ## remove what was built; .toolchain/ stays
 	go clean -testcache
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | column -t -s '|'
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1|/p' Makefile | column -t -s '|'

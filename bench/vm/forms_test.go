@@ -73,6 +73,7 @@ func tryForms(t *testing.T, old, v ptx.Version, names []string, least int, list 
 		total[line(f)] += tried[f]
 		now[line(f)] += refused[f]
 	}
+	logForms(t, forms, tried, refused)
 	file := filepath.Join("testdata", list)
 	listed := readRefused(t, file)
 	for _, form := range slices.Sorted(maps.Keys(now)) {
@@ -92,6 +93,21 @@ func tryForms(t *testing.T, old, v ptx.Version, names []string, least int, list 
 			}
 		}
 		require.NoError(t, os.WriteFile(file, []byte(text.String()), 0o644))
+	}
+}
+
+// logForms logs for every instruction its forms, how many choices of modifiers
+// were tried, and how many refused.
+func logForms(t *testing.T, forms []*ptx.Spec, tried, refused map[*ptx.Spec]int) {
+	t.Helper()
+	byName := map[string][3]int{}
+	for _, f := range forms {
+		n := byName[f.Name]
+		byName[f.Name] = [3]int{n[0] + 1, n[1] + tried[f], n[2] + refused[f]}
+	}
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		n := byName[name]
+		t.Logf("form: %s %d %d %d", name, n[0], n[1], n[2])
 	}
 }
 

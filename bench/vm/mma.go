@@ -544,41 +544,44 @@ func (w *warp) mmaInteger(in *inst, op *mmaOp) {
 	}
 }
 
-// mmaF64 is a chain of fused multiply-adds in the order of k.
+// mmaF64 is a chain of fused multiply-adds in the order of k. Four lanes in a row
+// hold four elements along k, of A's row or B's column.
 func (w *warp) mmaF64(op *mmaOp) {
-	step := math.FMA
+	chain := fmaChain
 	if op.round != num.Even {
-		f := directed64("fma", op.round)
-		step = func(x, y, z float64) float64 { return f64(f(bits64(x), bits64(y), bits64(z))) }
-	}
-	var a [16][16]float64
-	var b [16][8]float64
-	for r, s := range op.a {
-		row, k := 0, 4*r
-		if op.m == 16 {
-			row, k = 8*(r&1), 4*(r>>1)
-		}
-		for lane, x := range w.q[s].f64() {
-			a[row+lane>>2][k+lane&3] = x
+		step := directed64("fma", op.round)
+		chain = func(a, b *[4]float64, x float64) float64 {
+			for k := range a {
+				x = f64(step(bits64(a[k]), bits64(b[k]), bits64(x)))
+			}
+			return x
 		}
 	}
-	for r, s := range op.b {
-		for lane, x := range w.q[s].f64() {
-			b[4*r+lane&3][lane>>2] = x
-		}
-	}
-	for i, s := range op.d {
-		row, col := 8*(i>>1), i&1
-		d, c := w.q[s].f64(), w.q[op.c[i]].f64()
-		for lane := range d {
+	var sums [4][32]float64 // D may be where A and B are
+	for i := range op.d {
+		sum, c := &sums[i], w.q[op.c[i]].f64()
+		for lane := range sum {
 			x := c[lane]
-			for k := range op.k {
-				x = step(a[row+lane>>2][k], b[k][2*(lane&3)+col], x)
+			for q := range op.b {
+				a, b := w.q[op.a[q*op.m/8+i>>1]].f64(), w.q[op.b[q]].f64()
+				x = chain((*[4]float64)(a[lane&^3:]), (*[4]float64)(b[8*(lane&3)+4*(i&1):]), x)
 			}
 			if x != x {
 				x = f64(nan64)
 			}
-			d[lane] = x
+			sum[lane] = x
 		}
 	}
+	for i, s := range op.d {
+		*w.q[s].f64() = sums[i]
+	}
+}
+
+// fmaChain adds four products to x one after the other. math.FMA as a value would
+// be the one in software.
+func fmaChain(a, b *[4]float64, x float64) float64 {
+	for k, v := range a {
+		x = math.FMA(v, b[k], x)
+	}
+	return x
 }

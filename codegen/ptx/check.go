@@ -57,6 +57,7 @@ type reading struct {
 	vec             int     // of .v2, .v4, .v8, else 1
 	acc             int     // registers that shape and type make
 	coords, offsets int     // of a tensor copy
+	lanes           int     // registers that leave lanes of tensor memory out
 	overrides       []operandSpec
 	sparse          sparseCounts
 	wrong           string // why no form fits the modifiers
@@ -230,6 +231,10 @@ func newReading(in *Instruction, v Version, t Target) *reading {
 	r.simd = r.video && (last == '2' || last == '4') // a mask may stand at the result
 	r.acc = accumulators(in.Mods, r.types[0])
 	r.coords, r.offsets = coordinates(in.Mods)
+	r.lanes = 4
+	if slices.Contains(in.Mods, "cta_group::2") {
+		r.lanes = 8
+	}
 	r.overrides = overrides(in.Mods, r.coords)
 	r.sparse = countSparse(in.Name, in.Mods)
 	all, ok := specs()[in.Name]

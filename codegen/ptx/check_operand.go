@@ -119,7 +119,7 @@ func (m *operandMatch) fitsCompound(s *operandSpec, o *Operand) bool {
 	case kindOffsets:
 		return o.Kind == OpVector && len(o.Elems()) == m.r.offsets
 	case kindLanes:
-		return m.vector(&coordinateSpec, o, 4) || m.vector(&coordinateSpec, o, 8)
+		return m.vector(&coordinateSpec, o, m.r.lanes)
 	case kindVectorD, kindVectorS:
 		return m.vector(s, o, m.r.vec)
 	case kindVector:

@@ -62,7 +62,7 @@ var kindText = [...]string{
 	kindCond: "a predicate", kindImm: "a whole number", kindMem: "an address in brackets", kindMemMore: "an address with coordinates, in brackets",
 	kindFabric: "[32-bit register, 64-bit register]", kindFabricCounter: "[32-bit register, two 64-bit registers]",
 	kindMemTensor: "[tensor map, {as many coordinates as dimensions}]", kindTensorMemory: "a 32-bit register in brackets",
-	kindOffsets: "im2col offsets in braces", kindLanes: "4 or 8 registers in braces",
+	kindOffsets: "im2col offsets in braces", kindLanes: "4 registers in braces, 8 of a pair of blocks",
 	kindVectorD: "registers", kindVectorS: "registers", kindVector: "registers in braces", kindVectorAny: "operands in braces",
 	kindAccumulator: "registers in braces", kindPackD: "registers in braces that make up the type", kindPackS: "registers in braces that make up the type",
 	kindDescriptor: "a 64-bit register or an address in brackets", kindLabel: "a label", kindTargets: "a .branchtargets label",

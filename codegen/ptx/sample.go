@@ -270,7 +270,7 @@ func (s *sampler) compound(o *operandSpec, t Type) string {
 	case kindOffsets:
 		return s.vector(U16, max(s.r.offsets, 1), false, true)
 	case kindLanes:
-		return s.vector(U32, 4, false, true)
+		return s.vector(U32, s.r.lanes, false, true)
 	case kindVectorD, kindVectorS:
 		return s.vector(t, s.r.vec, o.typ.wider, s.r.vec > 1)
 	case kindVector:
