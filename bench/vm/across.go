@@ -8,113 +8,53 @@ import (
 	"github.com/kgen-dev/kgen/codegen/ptx"
 )
 
-// shadow is what a launch remembers of the blocks' accesses to a page of
-// global memory, word by word: the last write, and a read.
-type shadow struct{ w, r traces }
-
-// trace names an access of some block: an index in launch.accesses, the lane,
-// and which bytes of the word. The zero trace is none.
-type trace uint32
-
-const (
-	traceLane    = 4 // shifts
-	traceIndex   = 9
-	maxAccesses  = 1 << (32 - traceIndex)
-	detailed     = 1 << 20 // accesses that are kept one by one
-	bytesOfTrace = 15
-)
-
-func (t trace) bytes() uint32 { return uint32(t) & bytesOfTrace }
-func (t trace) lane() int     { return int(t>>traceLane) & (warpSize - 1) }
-
-// accessRecord is an event of a block, kept for the blocks after it.
-type accessRecord struct {
-	src   *ptx.Instruction
-	tick  uint32
-	block uint32
-	warp  uint16
-	agent uint16 // of an asynchronous operation: whose clock it is on, 0 is the warp's
-	flags eventFlags
-	scope scope
-}
-
-// knownTo says whether a clock of another block knows of an access.
-func (a *accessRecord) knownTo(v vclock, lane int) bool {
-	if a.agent != 0 {
-		return v.knows(int(a.agent), 0, a.tick)
-	}
-	return v.knows(int(a.warp), lane, a.tick)
-}
-
 // across is what a launch knows of all blocks' accesses.
 type across struct {
-	accesses []accessRecord
-	shadows  map[*allocation][]*shadow
-	mixed    map[uint64][]trace // writes of words by several blocks, byte by byte
-	located  map[uint64]*location
-	held     []heldUse
+	records records
+	shadows map[*allocation][]shadow
+	kept    int64 // bytes of shadows
+	most    int64 // of them, but for what can't be done without
+	located map[uint64]*location
+	held    []heldUse
 
-	w, r pageTraces // of the page that is being compared
+	page openPage // that is being compared
 }
 
-func (x *across) init() {
-	x.accesses = []accessRecord{{}}
-	x.shadows = map[*allocation][]*shadow{}
-	x.mixed = map[uint64][]trace{}
+func (x *across) init(l limits) {
+	x.records.most, x.records.next, x.most = l.records, l.records, l.shadows
+	x.shadows = map[*allocation][]shadow{}
 	x.located = map[uint64]*location{}
-}
-
-// shadow is the shadow of a block's page.
-func (x *across) shadow(p *page) *shadow {
-	list := x.shadows[p.al]
-	if list == nil {
-		list = make([]*shadow, (p.al.size+shadowSize-1)>>shadowBits)
-		x.shadows[p.al] = list
-	}
-	i := p.off >> shadowBits
-	if list[i] == nil {
-		list[i] = new(shadow)
-	}
-	return list[i]
-}
-
-// load finds a page's shadow, and unpacks it.
-func (x *across) load(p *page) *shadow {
-	s := x.shadow(p)
-	s.w.unpack(&x.w)
-	s.r.unpack(&x.r)
-	return s
 }
 
 // flush writes the block's pages back and compares its accesses with those of
 // other blocks. The block must have its turn.
 func (r *raceState) flush() {
+	r.meetOthers()
+	r.keepPages()
+	r.pages.reset()
+	if len(r.past) == 0 {
+		r.globalReaders.all = r.globalReaders.all[:1]
+	}
+}
+
+// meetOthers is flush for a block that ends.
+func (r *raceState) meetOthers() {
 	x := &r.b.l.across
 	for _, p := range r.pages.list {
 		if !r.off {
 			r.compare(x, p)
 		}
 		if p.dirty {
-			l := r.b.l
-			l.memory.Lock()
-			if l.originals[p.key] == nil {
-				old := new([shadowSize]byte)
-				copy(old[:p.n], p.al.data[p.off:])
-				l.originals[p.key] = old
-			}
-			p.writeBack()
-			l.memory.Unlock()
+			r.b.l.before.write(p)
 		}
 	}
 	for i := range r.reads {
 		r.compareReads(x, &r.reads[i])
 	}
 	r.reads = r.reads[:0]
-	r.hadTurn = true
-	r.keepPages()
-	r.pages.reset()
-	if len(r.past) == 0 {
-		r.globalReaders.all = r.globalReaders.all[:1]
+	if !r.hadTurn {
+		r.hadTurn = true
+		r.b.l.hadTurn(r.b)
 	}
 }
 
@@ -163,7 +103,7 @@ func (r *raceState) packReads() {
 // compareReads is compare for packed reads.
 func (r *raceState) compareReads(x *across, set *readSet) {
 	p := &page{key: (set.al.addr + uint64(set.off)) >> shadowBits, al: set.al, off: set.off}
-	s := x.load(p)
+	x.load(p)
 	for i, m := range set.bytes {
 		for m != 0 {
 			first := bits.TrailingZeros64(m) &^ 3
@@ -171,12 +111,11 @@ func (r *raceState) compareReads(x *across, set *readSet) {
 			m &^= bytesOfTrace << first
 			word := i<<4 + first>>2
 			mine := meeter{r, x, p, p.key<<shadowBits + uint64(4*word), t, set.s.event(), false}
-			mine.against(x.w[word], true)
-			mine.againstMixed()
+			mine.againstWrites(word)
 			x.keepRead(word, t)
 		}
 	}
-	s.r.pack(&x.r)
+	x.store(x.room())
 }
 
 // writeBack copies the bytes that were written to the allocation.
@@ -201,11 +140,10 @@ func (p *page) writeBack() {
 // compare finds accesses to a page that race with other blocks', and leaves
 // traces for the blocks to come.
 func (r *raceState) compare(x *across, p *page) {
-	s := x.load(p)
+	x.load(p)
 	grain := r.b.l.kern.globalGrain
 	per := 4 >> grain // cells of a word
 	whole := uint32(1)<<(1<<grain) - 1
-	var wrote, read bool
 	for word := range (p.n + 3) / 4 {
 		var wm, rm uint32
 		var ws, rs stamp
@@ -224,27 +162,18 @@ func (r *raceState) compare(x *across, p *page) {
 		if wm != 0 {
 			t := r.trace(x, ws, wm)
 			mine := meeter{r, x, p, addr, t, ws.event(), true}
-			mine.against(x.w[word], true)
-			mine.against(x.r[word], false)
-			mine.againstMixed()
-			x.keepWrite(word, t, addr)
-			wrote = true
+			mine.againstWrites(word)
+			mine.against(x.page.r[word], false)
+			x.keepWrite(word, t)
 		}
 		if rm != 0 {
 			t := r.trace(x, rs, rm)
 			mine := meeter{r, x, p, addr, t, rs.event(), false}
-			mine.against(x.w[word], true)
-			mine.againstMixed()
+			mine.againstWrites(word)
 			x.keepRead(word, t)
-			read = true
 		}
 	}
-	if wrote {
-		s.w.pack(&x.w)
-	}
-	if read {
-		s.r.pack(&x.r)
-	}
+	x.store(x.room())
 }
 
 // firstReader is a cell's read, or one of several.
@@ -253,58 +182,6 @@ func (r *raceState) firstReader(s stamp) stamp {
 		return s
 	}
 	return r.globalReaders.all[uint32(s&^specialStamp)].s
-}
-
-// trace makes the trace of an access.
-func (r *raceState) trace(x *across, s stamp, bytes uint32) trace {
-	id := s.event()
-	for uint32(len(r.global)) <= id {
-		r.global = append(r.global, 0)
-	}
-	n := r.global[id]
-	if n == 0 {
-		e := &r.events[id]
-		rec := accessRecord{src: e.src, block: uint32(r.b.order), tick: e.tick, warp: e.warp, agent: uint16(e.agent), flags: e.flags, scope: e.scope}
-		if len(x.accesses) >= detailed {
-			// Too many to keep: one for the block, and nothing of who and where.
-			rec.src, rec.tick, rec.warp, rec.agent = nil, ^uint32(0), 0, 0
-			if last := len(x.accesses) - 1; x.accesses[last] == rec || last+1 >= maxAccesses {
-				n = uint32(last)
-			}
-		}
-		if n == 0 {
-			n = uint32(len(x.accesses))
-			x.accesses = append(x.accesses, rec)
-		}
-		r.global[id] = n
-	}
-	return trace(n)<<traceIndex | trace(s.lane())<<traceLane | trace(bytes)
-}
-
-// keepWrite makes a write the last of a word.
-func (x *across) keepWrite(word int, t trace, addr uint64) {
-	old := x.w[word]
-	if old != 0 && old.bytes()&^t.bytes() != 0 {
-		if x.accesses[old>>traceIndex].block == x.accesses[t>>traceIndex].block {
-			t |= trace(old.bytes())
-		} else {
-			x.mixed[addr] = append(x.mixed[addr], old)
-		}
-	}
-	x.w[word] = t
-}
-
-// keepRead notes that a block read a word.
-func (x *across) keepRead(word int, t trace) {
-	old := x.r[word]
-	switch {
-	case old == 0:
-		x.r[word] = t
-	case x.accesses[old>>traceIndex].block != x.accesses[t>>traceIndex].block:
-		x.r[word] = t | trace(old.bytes())
-	default:
-		x.r[word] = old | trace(t.bytes())
-	}
 }
 
 // meeter is an access of a block that is compared with those of others.
@@ -318,12 +195,12 @@ type meeter struct {
 	write bool
 }
 
-// againstMixed compares with writes of single bytes of the word.
-func (m *meeter) againstMixed() {
-	if len(m.x.mixed) > 0 {
-		for _, o := range m.x.mixed[m.addr] {
-			m.against(o, true)
-		}
+// againstWrites compares with the last writes of a word's bytes.
+func (m *meeter) againstWrites(word int) {
+	o := &m.x.page
+	m.against(o.w[word], true)
+	for i := range o.parts {
+		m.against(o.older[i][word], true)
 	}
 }
 
@@ -333,7 +210,7 @@ func (m *meeter) against(old trace, oldWrote bool) {
 		return
 	}
 	r := m.r
-	a := &m.x.accesses[old>>traceIndex]
+	a := m.x.access(old)
 	block := int64(a.block)
 	if block == r.b.order {
 		return
@@ -585,14 +462,21 @@ func (x *across) wroteElsewhere(l *launch, h *heldUse) bool {
 	}
 	list := x.shadows[al]
 	off := int64(h.o.addr - al.addr)
-	for i := off &^ 3; i < off+int64(h.o.size); i += 4 {
-		if list == nil || list[i>>shadowBits] == nil {
-			continue
-		}
-		t := list[i>>shadowBits].w.of(int(i & shadowMask >> 2))
-		if t != 0 && int64(x.accesses[t>>traceIndex].block) != h.block {
+	for i := off &^ 3; i < off+int64(h.o.size) && list != nil; i += 4 {
+		s, word := &list[i>>shadowBits], int(i&shadowMask>>2)
+		if x.byOther(s.w.of(word), h) {
 			return true
+		}
+		for j := 0; s.older != nil && j < len(s.older); j++ {
+			if x.byOther(s.older[j].of(word), h) {
+				return true
+			}
 		}
 	}
 	return false
+}
+
+// byOther says whether a write is another block's than that of a use.
+func (x *across) byOther(t trace, h *heldUse) bool {
+	return t != 0 && int64(x.access(t).block) != h.block
 }

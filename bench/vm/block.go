@@ -162,13 +162,11 @@ func (b *block) run() outcome {
 				continue
 			}
 			if b.polled && b.turn && b.l.others(b, stuck && barren > 0) {
-				b.polled = false
-				return blockSpins
+				return b.spins()
 			}
 			if stuck && !b.unblock() {
 				if b.polled && b.turn && !b.l.lost(b) {
-					b.polled = false
-					return blockSpins
+					return b.spins()
 				}
 				b.deadlock()
 				return b.finish()
@@ -176,6 +174,15 @@ func (b *block) run() outcome {
 		}
 	}
 	return b.finish()
+}
+
+// spins gives the turn away: from here on the block sees what others wrote.
+func (b *block) spins() outcome {
+	b.polled = false
+	if b.race != nil && !b.race.hadTurn {
+		b.race.flush()
+	}
+	return blockSpins
 }
 
 // newRound starts over with the first warp.
@@ -235,7 +242,8 @@ func (r *raceState) settle() {
 	r.b.l.across.held = append(r.b.l.across.held, r.held...)
 	r.held = r.held[:0]
 	clear(r.heldOf)
-	r.flush()
+	r.meetOthers()
+	r.pages.reset()
 }
 
 // maxIdle is how many rounds of polling alone a block gets in a row.

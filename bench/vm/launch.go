@@ -61,12 +61,9 @@ type launch struct {
 	steps    int64 // taken by blocks up to the last time the turn went on
 	done     int64 // blocks that have ended
 
-	// Where blocks work on copies of global memory: it, and what its pages held
-	// at the start, once blocks have written to them. A block that has not yet
-	// had its turn sees the start.
-	memory    sync.RWMutex
-	originals map[uint64]*[shadowSize]byte
-	across    across // touched in turn
+	before originals // where blocks work on copies of global memory
+	across across    // touched in turn
+	limits limits
 
 	faults   faultList
 	printed  string
@@ -116,14 +113,19 @@ func (d *Device) Launch(ctx context.Context, m *bench.Module, name string, spec 
 	if err != nil {
 		return nil, err
 	}
-	l := &launch{dev: d, mod: mod, kern: kern, prog: kern.prog, checks: d.opt.Checks.effective(), maxSteps: d.opt.MaxSteps}
+	l := &launch{dev: d, mod: mod, kern: kern, prog: kern.prog, checks: d.opt.Checks.effective(), maxSteps: d.opt.MaxSteps, limits: limitsFor(d.mem.used)}
+	return l.whole(ctx, spec)
+}
+
+// whole runs the launch from its arguments to its report.
+func (l *launch) whole(ctx context.Context, spec bench.Launch) (*bench.Report, error) {
 	l.changed.L = &l.mu
 	if err := l.prepare(spec); err != nil {
-		return nil, fmt.Errorf("kernel %s: %w", name, err)
+		return nil, fmt.Errorf("kernel %s: %w", l.prog.name, err)
 	}
 	defer func() {
 		if l.paramAlloc != nil {
-			d.mem.free(l.paramAlloc)
+			l.dev.mem.free(l.paramAlloc)
 		}
 	}()
 	return l.run(ctx)
@@ -250,8 +252,8 @@ func (l *launch) run(ctx context.Context) (*bench.Report, error) {
 	}
 	l.counters.init(l.kern)
 	l.l2 = newL2Run(&l.dev.l2, l.mod.gpu.L2Bytes(), resident, l.total)
-	l.across.init()
-	l.originals = map[uint64]*[shadowSize]byte{}
+	l.across.init(l.limits)
+	l.before.pages, l.before.most = map[uint64]*[shadowSize]byte{}, l.limits.originals
 	stop := context.AfterFunc(ctx, func() {
 		l.abort.Store(true)
 		l.mu.Lock()
@@ -365,7 +367,7 @@ func (l *launch) take(wk *worker) *block {
 func (l *launch) unstarted() (order int64, ok bool) {
 	for ; l.first < l.next; l.first++ {
 		if r := l.resident[l.first]; r != nil && r.state == notStarted {
-			return l.first, true
+			return l.first, !l.checks.has(checkRaces) || l.before.mayBegin(l.first)
 		}
 	}
 	return 0, false

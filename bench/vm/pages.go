@@ -113,19 +113,7 @@ func (r *raceState) page(w *warp, addr uint64) *page {
 	p.key, p.al = key, al
 	p.off = int64(key<<shadowBits - al.addr)
 	p.n = int(min(shadowSize, al.size-p.off))
-	l.memory.RLock()
-	if old := l.originals[key]; old != nil && !r.hadTurn {
-		copy(p.data[:p.n], old[:])
-	} else {
-		copy(p.data[:p.n], al.data[p.off:])
-	}
-	if al.undef != nil {
-		copy(p.undef[:], al.undef[p.off>>6:])
-		for _, u := range p.undef {
-			p.someUndefined = p.someUndefined || u != 0
-		}
-	}
-	l.memory.RUnlock()
+	l.before.read(p, r.hadTurn)
 	r.pages.insert(p)
 	if len(r.pages.list) >= maxPages {
 		w.limit = 0 // the block stops at the next chance and takes its turn

@@ -49,8 +49,10 @@ type raceState struct {
 	heard     vclock             // in a cluster: what its threads knew at the floor
 	proxied   vclock             // what is visible to the async proxy, up to the floor
 	proxies   bool               // some fence made something visible to it
-	global    []uint32           // of each event its number in the launch's list; 0 is none yet
+	global    []uint32           // of each event the number of its record; 0 is none yet
 	off       bool               // too much to keep
+
+	globalRound uint32 // of the records' numbers
 }
 
 // stamp names an access: an event, and the lane. The zero stamp is none.
@@ -92,6 +94,7 @@ const (
 	eventReduction                        // an asynchronous one
 	eventProxy                            // by the async proxy, which sees no ordinary writes without a fence
 	eventCopy                             // by cp.async: asynchronous, and yet no work of the async proxy
+	eventVague                            // any of those of a block
 )
 
 func newRaceState(b *block) *raceState {

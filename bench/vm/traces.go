@@ -1,8 +1,10 @@
 package vm
 
-// traces are those of the words of a page, packed: where lanes that follow each
-// other access words that do, as in coalesced accesses, a line of words is one
-// trace and a step. The zero traces are none.
+import "unsafe"
+
+// traces are those of the words of a page, packed: a line of words whose traces
+// follow each other evenly is one trace and a step. So are those that lanes side by
+// side access, and those of a column that blocks in a row do. No traces are nil.
 type traces struct {
 	lines [pageWords / lineWords]tracedLine
 	odd   []lineTraces // of lines that are no such row
@@ -18,27 +20,39 @@ type (
 	lineTraces [lineWords]trace
 )
 
-// tracedLine is a line whose word i has the trace first, i*step/8 lanes further on;
-// with the step oddLine it is the odd line of that number.
+// tracedLine is a line whose word i has the trace first, and i steps more. The step's
+// low bits, which are no trace's but for which bytes it is of, say what it counts.
 type tracedLine struct {
 	first trace
-	step  uint8
+	step  uint32
 }
 
-const oddLine = 255
+const (
+	stepOfTraces = iota // differences of traces
+	stepOfLanes         // eighths of a lane
+	oddLine             // none: it is the odd line of the number first
+	stepKind     = bytesOfTrace
+)
 
-// steps are those of a word accessed by one lane of all, of vectors of 8, 4 and 2
-// words, of single words, and of halves of words.
-var steps = [...]uint8{0, 8, 2, 4, 16, 1}
+// laneSteps are those of one lane's 2, 4 and 8 words, in eighths of a lane.
+var laneSteps = [...]uint32{4, 2, 1}
 
 func (l tracedLine) at(i int) trace {
-	return l.first + trace(i*int(l.step)>>3)<<traceLane
+	if l.step&stepKind == stepOfLanes {
+		return l.first + trace(uint32(i)*(l.step>>traceLane)>>3)<<traceLane
+	}
+	return l.first + trace(uint32(i)*l.step)
 }
 
 // row is the line as a trace and a step, if it can be.
 func (w *lineTraces) row() (tracedLine, bool) {
-	for _, step := range steps {
-		if l := (tracedLine{w[0], step}); w[lineWords-1] == l.at(lineWords-1) && l.is(w) {
+	if d := uint32(w[1] - w[0]); d&stepKind == stepOfTraces {
+		if l := (tracedLine{w[0], d}); l.is(w) {
+			return l, true
+		}
+	}
+	for _, n := range laneSteps {
+		if l := (tracedLine{w[0], n<<traceLane | stepOfLanes}); l.is(w) {
 			return l, true
 		}
 	}
@@ -46,6 +60,9 @@ func (w *lineTraces) row() (tracedLine, bool) {
 }
 
 func (l tracedLine) is(w *lineTraces) bool {
+	if w[lineWords-1] != l.at(lineWords-1) {
+		return false
+	}
 	for i, t := range w {
 		if t != l.at(i) {
 			return false
@@ -56,8 +73,11 @@ func (l tracedLine) is(w *lineTraces) bool {
 
 // of is the trace of one word.
 func (t *traces) of(word int) trace {
+	if t == nil {
+		return 0
+	}
 	l, i := t.lines[word/lineWords], word%lineWords
-	if l.step == oddLine {
+	if l.step&stepKind == oddLine {
 		return t.odd[l.first][i]
 	}
 	return l.at(i)
@@ -65,9 +85,13 @@ func (t *traces) of(word int) trace {
 
 // unpack writes the traces of all words.
 func (t *traces) unpack(to *pageTraces) {
+	if t == nil {
+		*to = pageTraces{}
+		return
+	}
 	for i, l := range t.lines {
 		w := (*lineTraces)(to[i*lineWords:])
-		if l.step == oddLine {
+		if l.step&stepKind == oddLine {
 			*w = t.odd[l.first]
 			continue
 		}
@@ -77,19 +101,45 @@ func (t *traces) unpack(to *pageTraces) {
 	}
 }
 
-// pack keeps the traces of all words.
-func (t *traces) pack(from *pageTraces) {
-	odd := t.odd[:0]
-	for i := range t.lines {
+// pack keeps the traces of all words in t, or in a new place if that is nil; nil if
+// there are none. Those of odd lines are dropped where there is no room for them.
+func (t *traces) pack(from *pageTraces, room bool) *traces {
+	var lines [pageWords / lineWords]tracedLine
+	odd := 0
+	for i := range lines {
 		w := (*lineTraces)(from[i*lineWords:])
 		l, ok := w.row()
-		if !ok {
-			l = tracedLine{trace(len(odd)), oddLine}
-			odd = append(odd, *w)
+		if !ok && room {
+			l = tracedLine{trace(odd), oddLine}
+			odd++
 		}
-		t.lines[i] = l
+		lines[i] = l
 	}
-	if t.odd = odd; len(odd) == 0 {
+	if lines == ([pageWords / lineWords]tracedLine{}) {
+		return nil
+	}
+	if t == nil {
+		t = new(traces)
+	}
+	t.lines = lines
+	switch {
+	case odd == 0:
 		t.odd = nil
+	case odd != len(t.odd):
+		t.odd = make([]lineTraces, odd)
 	}
+	for i, l := range lines {
+		if l.step&stepKind == oddLine {
+			t.odd[l.first] = lineTraces(from[i*lineWords:])
+		}
+	}
+	return t
+}
+
+// size is how many bytes they take.
+func (t *traces) size() int64 {
+	if t == nil {
+		return 0
+	}
+	return int64(unsafe.Sizeof(*t)) + int64(len(t.odd))*int64(unsafe.Sizeof(lineTraces{}))
 }
