@@ -16,10 +16,10 @@ import (
 
 const (
 	// mostData bounds the bytes of the problem whose blocks are sampled, of which the
-	// virtual machine keeps a copy, and mostSample the operations of what is run for a
+	// virtual machine keeps a copy, in each process that checks, and mostSample the operations of what is run for a
 	// tile: the blocks of its cluster, and both tiles of each if they go on to another.
 	// A larger problem is halved until it fits.
-	mostData   = 1 << 29
+	mostData   = 1 << 28
 	mostSample = 1e9
 
 	// sampled is how many blocks of the full size are checked.
@@ -117,7 +117,7 @@ func (k *Kernel) checkBoth(ctx context.Context, c space.Config) error {
 	if err != nil {
 		return err
 	}
-	b, err := k.build(ctx, p, src)
+	compiled, err := k.text(ctx, c, p, src)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (k *Kernel) checkBoth(ctx context.Context, c space.Config) error {
 	}
 	texts := []struct{ name, ptx string }{{"our PTX", direct}}
 	if k.builder.nvrtc != nil {
-		texts = append(texts, struct{ name, ptx string }{"NVRTC's PTX", string(b.PTX)})
+		texts = append(texts, struct{ name, ptx string }{"NVRTC's PTX", string(compiled)})
 	}
 	v := k.verifier
 	r := rand.New(rand.NewPCG(v.seed, 3))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/kgen-dev/kgen/kernels/space"
@@ -40,29 +41,26 @@ func (s *session) evaluate(ctx context.Context, ranked []candidate) ([]finding, 
 	s.phase(Compile, min(s.Configs, len(queue)))
 	var found []finding
 	begun := time.Now()
-	for enough := 0; enough < s.Configs && len(queue) > 0; {
-		size := min(len(queue), s.Configs-enough)
-		if s.Time > 0 {
-			if time.Since(begun) >= s.Time && len(found) > 0 {
-				break
-			}
-			size = min(size, s.Workers)
-		}
-		batch := queue[:size]
-		queue = queue[len(batch):]
+	var timed atomic.Int64
+	more := func() bool { return s.Time == 0 || time.Since(begun) < s.Time || timed.Load() == 0 }
+	for enough := 0; enough < s.Configs && len(queue) > 0 && more(); {
+		batch := queue[:min(len(queue), s.Configs-enough)]
 		got := make([]*finding, len(batch))
 		counts := make([]bool, len(batch))
-		err := s.parallel(ctx, len(batch), func(ctx context.Context, i int) (err error) {
-			got[i], counts[i], err = s.one(ctx, &batch[i])
+		n, err := s.beside(ctx, len(batch), more, func(ctx context.Context, i int) (err error) {
+			if got[i], counts[i], err = s.one(ctx, &batch[i]); got[i] != nil {
+				timed.Add(1)
+			}
 			return err
 		})
-		for _, c := range batch {
+		queue = queue[n:]
+		for _, c := range batch[:n] {
 			printed[c.config.String()] = c.source
 		}
 		if err != nil {
 			return nil, err
 		}
-		for i, f := range got {
+		for i, f := range got[:n] {
 			us := 0.0
 			if f != nil {
 				found = append(found, *f)
@@ -115,16 +113,22 @@ func (s *session) one(ctx context.Context, c *candidate) (f *finding, counts boo
 // not keep then, and beside it the store's evaluation that says what is wrong.
 func (s *session) known(ctx context.Context, c *candidate) (e, wrong store.Evaluation, same string, err error) {
 	if c.source == "" {
-		if _, src, err := s.print(c.config); err == nil {
-			c.source = src.hash
-		} else {
+		s.local <- struct{}{}
+		_, src, err := s.print(c.config)
+		<-s.local
+		if err != nil {
 			return e, wrong, "", err
 		}
+		c.source = src.hash
 	}
 	key := s.run.Key(c.source, c.config.String())
 	old, found, err := s.Store.Lookup(key)
-	if err != nil || found && s.reusable(&old) {
-		return old, wrong, "", err
+	if err != nil {
+		return e, wrong, "", err
+	}
+	if found && s.reusable(&old) {
+		s.recorded(c.config)
+		return old, wrong, "", nil
 	}
 	b, err := s.Trials.Compile(ctx, pointOf(c.config))
 	if err != nil {
@@ -136,7 +140,7 @@ func (s *session) known(ctx context.Context, c *candidate) (e, wrong store.Evalu
 	if found && e.Outcome.Timed() && !old.Outcome.Timed() {
 		return e, old, b.Same, nil
 	}
-	return e, wrong, b.Same, s.Store.Record(e)
+	return e, wrong, b.Same, s.record(c.config, e)
 }
 
 // evaluationOf is what compiling a configuration says of it.

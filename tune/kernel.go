@@ -52,6 +52,10 @@ type Kernel struct {
 	mu       sync.Mutex // of what follows, and of the device
 	verifier *verifier
 	timer    *timer
+
+	codes sync.Mutex // of what follows
+	code  *trial.Code
+	coded string // the configuration whose code that is
 }
 
 // NewKernel makes a Kernel from those options that say what to tune and with what. device,
@@ -135,19 +139,72 @@ func (k *Kernel) Compile(ctx context.Context, point []int) (trial.Built, error) 
 		return trial.Built{}, err
 	}
 	b := trial.Built{Program: src.hash}
-	if err := k.compile(ctx, &b, p, src); err != nil {
+	made, err := k.build(ctx, p, src)
+	if err = k.judge(ctx, &b, p, made, err); err != nil {
 		if ctx.Err() != nil {
 			return b, context.Cause(ctx)
 		}
 		return b, fmt.Errorf("configuration %q: %w", c, err)
 	}
 	b.Seconds = time.Since(start).Seconds()
+	if b.Outcome == "" {
+		k.carry(c, &trial.Code{Built: b, PTX: made.PTX})
+	}
 	return b, nil
 }
 
-// compile fills in what compiling makes. The error is that of a run that cannot go on.
-func (k *Kernel) compile(ctx context.Context, b *trial.Built, p *program, src source) error {
-	made, err := k.build(ctx, p, src)
+// carry keeps a configuration's code, until another's is.
+func (k *Kernel) carry(c space.Config, code *trial.Code) {
+	k.codes.Lock()
+	defer k.codes.Unlock()
+	k.code, k.coded = code, c.String()
+}
+
+// Code is that of the configuration that was compiled last, for Adopt of another process;
+// nil of all others.
+func (k *Kernel) Code(point []int) *trial.Code {
+	c, err := k.config(point)
+	if err != nil {
+		return nil
+	}
+	k.codes.Lock()
+	defer k.codes.Unlock()
+	if k.coded != c.String() {
+		return nil
+	}
+	return k.code
+}
+
+// Adopt takes a configuration's code in place of compiling it for Run. It must be that of
+// the source which this process prints.
+func (k *Kernel) Adopt(point []int, code *trial.Code) error {
+	c, err := k.config(point)
+	if err != nil {
+		return err
+	}
+	k.carry(c, code)
+	return nil
+}
+
+// text is a configuration's PTX to run: what was compiled elsewhere, or is compiled here.
+func (k *Kernel) text(ctx context.Context, c space.Config, p *program, src source) ([]byte, error) {
+	code := k.Code(pointOf(c))
+	switch {
+	case code == nil:
+	case code.Built.Program != src.hash:
+		return nil, fmt.Errorf("configuration %q: its code is that of another source, as another kgen prints it", c)
+	default:
+		return code.PTX, nil
+	}
+	b, err := k.build(ctx, p, src)
+	if err != nil {
+		return nil, err
+	}
+	return b.PTX, nil
+}
+
+// judge fills in what compiling came to. The error is that of a run that cannot go on.
+func (k *Kernel) judge(ctx context.Context, b *trial.Built, p *program, made *built, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

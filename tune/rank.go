@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/kgen-dev/kgen/codegen"
@@ -181,29 +180,51 @@ func (s *session) choose(ranked []candidate, n int) []candidate {
 // parallel calls f for 0 to n-1 on the session's workers, in order of start. The first
 // error ends it.
 func (s *session) parallel(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
+	_, err := inOrder(ctx, n, func() int { return s.Workers }, func() bool { return true }, f)
+	return err
+}
+
+// beside is the same with as many at a time as Trials takes, as long as more says so, and
+// tells how many were begun.
+func (s *session) beside(ctx context.Context, n int, more func() bool, f func(ctx context.Context, i int) error) (begun int, err error) {
+	slots := func() int { return s.Workers }
+	if s.Slots != nil {
+		slots = s.Slots
+	}
+	return inOrder(ctx, n, slots, more, f)
+}
+
+// slotsEvery is how often whoever waits looks whether there are more slots.
+const slotsEvery = time.Second
+
+// inOrder calls f for 0 to n-1 in this order, at most slots at a time and at least one, as
+// long as more says so. The first error ends it.
+func inOrder(ctx context.Context, n int, slots func() int, more func() bool, f func(ctx context.Context, i int) error) (begun int, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	next := make(chan int)
-	var wg sync.WaitGroup
-	for range min(s.Workers, n) {
-		wg.Go(func() {
-			for i := range next {
+	ended := make(chan struct{}, n)
+	tick := time.NewTicker(slotsEvery)
+	defer tick.Stop()
+	for busy := 0; ; {
+		if begun < n && ctx.Err() == nil && busy < max(1, slots()) && more() {
+			i := begun
+			begun++
+			busy++
+			go func() {
+				defer func() { ended <- struct{}{} }()
 				if err := f(ctx, i); err != nil {
 					cancel(err)
 				}
-			}
-		})
-	}
-	for i := range n {
+			}()
+			continue
+		}
+		if busy == 0 {
+			return begun, context.Cause(ctx)
+		}
 		select {
-		case next <- i:
-		case <-ctx.Done():
-		}
-		if ctx.Err() != nil {
-			break
+		case <-ended:
+			busy--
+		case <-tick.C:
 		}
 	}
-	close(next)
-	wg.Wait()
-	return context.Cause(ctx)
 }

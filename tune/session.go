@@ -13,6 +13,7 @@ import (
 	"github.com/kgen-dev/kgen/tune/explore"
 	"github.com/kgen-dev/kgen/tune/model"
 	"github.com/kgen-dev/kgen/tune/store"
+	"github.com/kgen-dev/kgen/tune/trial"
 )
 
 // session is a run under way.
@@ -24,6 +25,8 @@ type session struct {
 	result   Result
 	restored bool      // the ranking is an earlier run's
 	tried    []float64 // predicted times in order, microseconds; 0 for what came to nothing
+	second   *secondCheck
+	local    chan struct{} // a place for each of what this process itself works on
 
 	mu       sync.Mutex // of what follows
 	progress Progress
@@ -55,7 +58,7 @@ func prepare(ctx context.Context, o Options) (*session, *store.Run, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &session{Kernel: k, leastUS: formula.LeastUS(), seconds: map[string]float64{}}
+	s := &session{Kernel: k, leastUS: formula.LeastUS(), seconds: map[string]float64{}, local: make(chan struct{}, k.Workers)}
 	if s.Trials == nil {
 		s.Trials = k
 	}
@@ -105,6 +108,22 @@ func (s *session) recordOnce(e store.Evaluation) error {
 	}
 	e.Run = s.run.ID
 	return s.Store.Record(e)
+}
+
+// record records what came of a configuration, which need not be kept elsewhere then.
+func (s *session) record(c space.Config, e store.Evaluation) error {
+	if err := s.Store.Record(e); err != nil {
+		return err
+	}
+	s.recorded(c)
+	return nil
+}
+
+// recorded says that what is known of a configuration is recorded.
+func (s *session) recorded(c space.Config) {
+	if k, ok := s.Trials.(trial.Keeper); ok {
+		k.Recorded(pointOf(c))
+	}
 }
 
 // phase begins a part of the run.

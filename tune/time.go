@@ -76,11 +76,11 @@ func (k *Kernel) load(ctx context.Context, c space.Config) (*loadedProgram, erro
 	if err != nil {
 		return nil, err
 	}
-	b, err := k.build(ctx, p, src)
+	compiled, err := k.text(ctx, c, p, src)
 	if err != nil {
 		return nil, err
 	}
-	text := string(b.PTX)
+	text := string(compiled)
 	if text == "" { // there is no compiler
 		if text, err = p.compiled.PTX(); err != nil {
 			return nil, err

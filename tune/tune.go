@@ -33,6 +33,9 @@ type Options struct {
 	// Trials compiles and checks configurations, given as a Kernel takes them; nil: this
 	// process does.
 	Trials trial.Bench
+	// Slots is how many configurations Trials compiles at a time, which may change; nil:
+	// Workers.
+	Slots func() int
 	// Timer times the best on a device of that name; nil: their times are predicted.
 	Timer  trial.Bench
 	Driver string
@@ -41,7 +44,7 @@ type Options struct {
 	Configs int           // most configurations to compile; 0: DefaultConfigs
 	Time    time.Duration // after which none is compiled any more; 0: as long as it takes
 	Top     int           // how many to verify and report; 0: DefaultTop
-	Workers int           // configurations compiled at a time; 0: one for each core
+	Workers int           // configurations that this process works on at a time; 0: one for each core
 
 	Command string // for the store's record of the run
 	Version string // of kgen, likewise

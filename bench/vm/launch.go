@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -244,7 +245,11 @@ func (l *launch) run(ctx context.Context) (*bench.Report, error) {
 	l.faults.most = l.dev.opt.MaxFaults
 	l.resident = map[int64]*resident{}
 	l.version = 1
-	workers := int(max(min(int64(l.dev.opt.Workers), l.total, maxBlockBytes/l.blockBytes()), 1))
+	workers := l.dev.opt.Workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	workers = int(max(min(int64(workers), l.total, maxBlockBytes/l.blockBytes()), 1))
 	l.most = int(max(min(2*int64(workers), maxBlockBytes/l.blockBytes()), 1))
 	resident := min(l.atFirst(), l.total)
 	for l.next < resident {

@@ -13,7 +13,6 @@ package vm
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -31,7 +30,7 @@ type Options struct {
 	Approx   Approx // of approximate instructions
 	Tensor   Tensor // sums of tensor cores
 	Checks   Checks
-	Workers  int // blocks run at a time; 0: one for each core
+	Workers  int // blocks run at a time; 0: one for each core that the process has by then
 
 	MaxSteps  int64 // warp instructions of one launch, before it counts as a runaway; 0: DefaultSteps
 	MaxMemory int64 // bytes of global memory; 0: a quarter of this machine's, at most 16 GiB
@@ -94,9 +93,6 @@ type Device struct {
 
 // New makes a virtual machine with no memory in use.
 func New(opt Options) (*Device, error) {
-	if opt.Workers <= 0 {
-		opt.Workers = runtime.GOMAXPROCS(0)
-	}
 	if opt.MaxSteps <= 0 {
 		opt.MaxSteps = DefaultSteps
 	}

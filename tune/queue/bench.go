@@ -489,7 +489,10 @@ func (b *Bench) Recorded(point []int) {
 	b.mu.Lock()
 	gone := b.held[k]
 	delete(b.held, k)
-	for _, id := range []string{key(doCompile, point, 0), key(doCheck, point, 1), key(doTime, point, 1), key(doFinal, point, 1)} {
+	for _, id := range []string{
+		key(doCompile, point, 0), key(doCheck, point, 0), key(doCheck, point, 1), key(doCheck, point, trial.Again),
+		key(doTime, point, 1), key(doFinal, point, 1),
+	} {
 		id += "-0"
 		if a := b.ready[id]; a != nil { // of a tuner that was killed just after it recorded
 			delete(b.ready, id)
@@ -514,6 +517,13 @@ func (b *Bench) Driver(ctx context.Context) (string, error) {
 	case <-b.ended.Done():
 		return "", context.Cause(b.ended)
 	}
+}
+
+// Slots is how many jobs there should be at a time for the cores of the workers that are
+// there: as many as they do, and some that wait, so that no worker waits for the tuner.
+func (b *Bench) Slots() int {
+	n := b.roster.slots()
+	return min(n+n/4+1, mostReady)
 }
 
 // Workers are those that came, by name.

@@ -16,6 +16,7 @@ type greeting struct {
 	Worker string `json:"worker"`
 	Tune   string `json:"tune,omitempty"` // that it works for
 	Busy   int    `json:"busy"`           // jobs under way
+	Jobs   int    `json:"jobs"`           // that it does at a time
 	Leaves bool   `json:"leaves,omitempty"`
 }
 

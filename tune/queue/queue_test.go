@@ -137,12 +137,12 @@ func open(t *testing.T, c *nats.Conn, o queue.Options) *queue.Bench {
 }
 
 // work starts a worker; ended is what it returns.
-func work(t *testing.T, url, name string, id queue.Identity, jobs int, f *trier) (stop func(), ended chan error) {
+func work(t *testing.T, url, name string, id queue.Identity, jobs int, f queue.Trier) (stop func(), ended chan error) {
 	t.Helper()
 	return workAs(t, url, name, id, jobs, f, queue.Access{Token: token})
 }
 
-func workAs(t *testing.T, url, name string, id queue.Identity, jobs int, f *trier, a queue.Access) (stop func(), ended chan error) {
+func workAs(t *testing.T, url, name string, id queue.Identity, jobs int, f queue.Trier, a queue.Access) (stop func(), ended chan error) {
 	t.Helper()
 	c, err := queue.Connect(url, a)
 	require.NoError(t, err)
@@ -232,6 +232,53 @@ func TestWorkersShareTheJobs(t *testing.T) {
 }
 
 // On a GPU one run is under way at a time, while others compile.
+// meeting is a trier whose runs wait for each other: n of them are under way, or none ends.
+type meeting struct {
+	trier
+	under *atomic.Int64
+	n     int64
+}
+
+func (m *meeting) RunCode(ctx context.Context, point []int, samples int, c *trial.Code) (trial.Ran, error) {
+	for m.under.Add(1); m.under.Load() < m.n; {
+		select {
+		case <-time.After(time.Millisecond):
+		case <-ctx.Done():
+			return trial.Ran{}, context.Cause(ctx)
+		}
+	}
+	return m.trier.RunCode(ctx, point, samples, c)
+}
+
+// Checks go to all workers at a time, each with the code that another one compiled.
+func TestChecksAreUnderWayTogether(t *testing.T) {
+	s, conn := place(t)
+	b := open(t, conn, options(identity))
+	require.Equal(t, 1, b.Slots())
+	var under atomic.Int64
+	for i := range 2 {
+		stop, _ := work(t, s.URL(), fmt.Sprintf("w%d", i), identity, 1, &meeting{under: &under, n: 2})
+		t.Cleanup(stop)
+	}
+	points := [][]int{{0}, {1}}
+	for _, p := range points {
+		_, err := b.Compile(t.Context(), p)
+		require.NoError(t, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var wg sync.WaitGroup
+	for _, p := range points {
+		wg.Go(func() {
+			if r, err := b.Run(ctx, p, 0); err != nil || r.Outcome != store.Correct {
+				t.Errorf("%v: %+v, %v", p, r, err)
+			}
+		})
+	}
+	wg.Wait()
+	require.Eventually(t, func() bool { return b.Slots() == 3 }, time.Minute, time.Millisecond)
+}
+
 func TestRunsOnAGPUAreOneAtATime(t *testing.T) {
 	s, c := place(t)
 	id := identity

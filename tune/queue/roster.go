@@ -28,8 +28,12 @@ type Standing struct {
 	Ran      int    `json:"ran"`
 }
 
-// mostWorkers bounds how many a tuner keeps in mind.
-const mostWorkers = 10_000
+// mostWorkers bounds how many a tuner keeps in mind, mostJobs how many jobs at a time it
+// believes one of.
+const (
+	mostWorkers = 10_000
+	mostJobs    = 1024
+)
 
 // roster is who works for a tuner.
 type roster struct {
@@ -45,7 +49,7 @@ type roster struct {
 
 type member struct {
 	seen          time.Time
-	busy          int
+	busy, jobs    int // under way, and most at a time
 	compiled, ran int
 	refused, left bool
 }
@@ -67,7 +71,7 @@ func (r *roster) greet(g *greeting) string {
 		return "there are too many workers"
 	}
 	fresh := !m.there()
-	m.seen, m.busy, m.left = time.Now(), g.Busy, g.Leaves
+	m.seen, m.busy, m.jobs, m.left = time.Now(), g.Busy, min(max(g.Jobs, 1), mostJobs), g.Leaves
 	if g.Leaves {
 		r.log.Info("a worker leaves", "worker", g.Worker)
 		return ""
@@ -154,6 +158,18 @@ func (r *roster) driver() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.want.Driver
+}
+
+// slots is how many jobs those who are there do at a time.
+func (r *roster) slots() (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, m := range r.members {
+		if m.there() {
+			n += m.jobs
+		}
+	}
+	return n
 }
 
 // standings are the workers by name.

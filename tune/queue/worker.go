@@ -138,7 +138,7 @@ func (w *Worker) leave(s *session) {
 
 // greet says that the worker is there; a tuner that wants it says for what.
 func (w *Worker) greet(ctx context.Context, s *session) (*welcome, error) {
-	g := greeting{Identity: w.Identity, Worker: w.Name, Busy: int(w.busy.Load())}
+	g := greeting{Identity: w.Identity, Worker: w.Name, Busy: int(w.busy.Load()), Jobs: w.Jobs}
 	if s != nil {
 		g.Tune = s.tune
 	}

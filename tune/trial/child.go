@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 )
 
 // request asks a child process for one thing.
@@ -15,8 +16,9 @@ type request struct {
 	Do      string `json:"do"` // "prepare", "compile" or "run"
 	Point   []int  `json:"point,omitempty"`
 	Samples int    `json:"samples,omitempty"`
-	Send    bool   `json:"send,omitempty"` // what was compiled goes into the reply
-	Code    *Code  `json:"code,omitempty"` // to run, compiled elsewhere
+	Send    bool   `json:"send,omitempty"`  // what was compiled goes into the reply
+	Code    *Code  `json:"code,omitempty"`  // to run, compiled elsewhere
+	Cores   int    `json:"cores,omitempty"` // for the child; 0: as before
 }
 
 // reply is what came of a request.
@@ -35,8 +37,9 @@ type preparer interface {
 	Prepare(ctx context.Context) error
 }
 
-// Serve answers a parent's requests, one line of JSON each, until in ends. When that
-// happens in the middle of one, as when the parent was killed, it ends the process.
+// Serve answers a parent's requests, one line of JSON each, until in ends, each on as many
+// cores as the parent says. When that happens in the middle of one, as when the parent was
+// killed, it ends the process.
 func Serve(ctx context.Context, b Bench, in io.Reader, out io.Writer) error {
 	requests := make(chan request)
 	broken := make(chan error, 1)
@@ -69,6 +72,9 @@ func Serve(ctx context.Context, b Bench, in io.Reader, out io.Writer) error {
 			}
 			return err
 		case r := <-requests:
+			if r.Cores > 0 {
+				runtime.GOMAXPROCS(r.Cores)
+			}
 			answer := serve(ctx, b, r)
 			<-busy
 			if err := e.Encode(answer); err != nil {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kgen-dev/kgen/tune/store"
@@ -19,7 +20,9 @@ import (
 type Pool struct {
 	// Command makes the command of a child, which serves its standard input and output.
 	Command func() *exec.Cmd
-	Workers int // most children at a time
+	// Workers is the most children at a time. That many cores are for them together: each
+	// gets its share.
+	Workers int
 	// OneDevice says that the children share a device that one run may use at a time and
 	// that a failed run may leave unusable to its process.
 	OneDevice bool
@@ -29,6 +32,7 @@ type Pool struct {
 	init   sync.Once
 	places chan struct{} // a token for each child that may be there beside the idle ones
 	device chan struct{}
+	asked  atomic.Int64 // requests that wait or are under way
 
 	mu   sync.Mutex
 	idle []*child
@@ -196,8 +200,13 @@ func (c *child) ask(ctx context.Context, deadline time.Duration, r request) (rep
 	}
 }
 
+// share is how many cores a request gets beside those that are asked for by now.
+func (p *Pool) share() int { return max(1, p.Workers/int(max(1, p.asked.Load()))) }
+
 // work has a child do something for a point.
 func (p *Pool) work(ctx context.Context, point []int, deadline time.Duration, r request) (reply, error) {
+	p.asked.Add(1)
+	defer p.asked.Add(-1)
 	key := pointKey(point)
 	c, err := p.take(ctx, key, r.Do == "run")
 	if err != nil {
@@ -216,6 +225,9 @@ func (p *Pool) work(ctx context.Context, point []int, deadline time.Duration, r 
 	}
 	c.last = key
 	r.Point = point
+	if !p.OneDevice {
+		r.Cores = p.share()
+	}
 	a, err := c.ask(ctx, deadline, r)
 	switch {
 	case err != nil:

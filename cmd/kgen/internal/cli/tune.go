@@ -217,7 +217,7 @@ func (a *app) tune(ctx context.Context, j *job, f *tuneFlags) error {
 		return err
 	}
 	defer t.close()
-	o.Trials, o.Timer, o.Driver = t.bench, t.timer, t.driver
+	o.Trials, o.Slots, o.Timer, o.Driver = t.bench, t.slots, t.timer, t.driver
 	o.Progress, o.Log = p.tuning, p.log
 	r, err := tune.Run(ctx, o)
 	p.done()

@@ -206,7 +206,7 @@ func (a *app) tuneShape(ctx context.Context, j *job, f *tuneFlags, s *store.Stor
 	}
 	defer t.close()
 	o := a.runOptions(f, j)
-	o.Trials, o.Store, o.Dir, o.Progress, o.Log = t.bench, s, dir, p.tuning, p.log
+	o.Trials, o.Slots, o.Store, o.Dir, o.Progress, o.Log = t.bench, t.slots, s, dir, p.tuning, p.log
 	r, err := tune.Run(ctx, o)
 	p.done()
 	if err != nil {

@@ -51,6 +51,7 @@ func (f *tuneFlags) checkWorkers() error {
 // trials are what tries configurations: this process's children, or workers.
 type trials struct {
 	bench  trial.Bench
+	slots  func() int  // how many the bench compiles at a time; nil: as many as there are cores
 	timer  trial.Bench // of a family, on a device that measures
 	driver string      // that device's name
 	remote *queue.Bench
@@ -182,7 +183,7 @@ func (a *app) trialsOn(ctx context.Context, conn *queue.Conn, s *store.Store, p 
 	if t.remote, err = queue.Open(ctx, conn, o); err != nil {
 		return nil, queueError(err)
 	}
-	t.bench, t.close = t.remote, t.remote.Close
+	t.bench, t.slots, t.close = t.remote, t.remote.Slots, t.remote.Close
 	p.workers = t.workers
 	if o.Identity.Device == "cuda" {
 		t.timer = t.remote.Timer()
