@@ -18,6 +18,10 @@ type architecture struct {
 	biases    biases
 	positions bool // a learned vector for each
 	windows   windows
+
+	mixture *mixture // of experts in the place of the MLP
+	latent  bool     // keys and values in one vector of a token
+	sinks   bool     // a number for each head that its softmax sums up too
 }
 
 // biases are those of matrices.
@@ -30,6 +34,7 @@ const (
 	windowAll   windows = iota // where sliding_window is a number
 	windowAsked                // those from max_window_layers on, if use_sliding_window is true
 	windowTurns                // all but every sliding_window_pattern-th
+	windowChunk                // those that rotate positions, in chunks of attention_chunk_size
 )
 
 // architectures are the known ones; the first is taken for a config.json that names none.
@@ -45,6 +50,18 @@ var architectures = []architecture{
 	{names: "phi", norms: 2, last: 2, plain: true, biases: biases{true, true, true, true}},
 	{names: "gpt_neox", norms: 4, last: 2, plain: true, biases: biases{qkv: true, out: true, mlp: true}},
 	{names: "starcoder2", norms: 4, last: 2, plain: true, tied: true, biases: biases{qkv: true, out: true, mlp: true}},
+	{names: "mixtral", norms: 2, last: 1, mixture: &mixture{count: "num_local_experts", width: "intermediate_size"}},
+	{names: "phimoe", norms: 4, last: 2, mixture: &mixture{count: "num_local_experts", width: "intermediate_size"}},
+	{names: "olmoe", norms: 4, last: 1, mixture: &mixture{count: "num_experts", width: "intermediate_size"}},
+	{names: "qwen2_moe", norms: 2, last: 1, biases: biases{qkv: true}, windows: windowAsked,
+		mixture: &mixture{count: "num_experts", width: "moe_intermediate_size", sharedWidth: "shared_expert_intermediate_size", gate: true, layers: qwenLayers}},
+	{names: "qwen3_moe", norms: 2, last: 1, heads: 2, windows: windowAsked, mixture: &mixture{count: "num_experts", width: "moe_intermediate_size", layers: qwenLayers}},
+	{names: "deepseek_v2", norms: 2, last: 1, latent: true, mixture: &mixture{count: "n_routed_experts", width: "moe_intermediate_size", layers: deepLayers}},
+	{names: "deepseek_v3 kimi_k2", norms: 2, last: 1, latent: true, mixture: &mixture{count: "n_routed_experts", width: "moe_intermediate_size", layers: deepLayers, correction: true}},
+	{names: "gpt_oss", norms: 2, last: 1, biases: biases{qkv: true, out: true}, sinks: true, windows: windowTurns,
+		mixture: &mixture{count: "num_local_experts", width: "intermediate_size", biased: true}},
+	{names: "llama4_text", norms: 2, last: 1, windows: windowChunk,
+		mixture: &mixture{count: "num_local_experts", width: "intermediate_size", shared: 1, dense: "intermediate_size_mlp", layers: llamaLayers}},
 	{names: "gpt2", norms: 4, last: 2, plain: true, tied: true, biases: biases{qkv: true, out: true, mlp: true}, positions: true},
 }
 
@@ -78,11 +95,11 @@ var noDecoders = []string{
 // others are keys of architectures that are counted otherwise, if their value is not 0,
 // false or an empty list.
 var others = []struct{ key, what string }{
-	{"num_local_experts", "a mixture of experts: want a dense model"},
-	{"num_experts", "a mixture of experts: want a dense model"},
-	{"n_routed_experts", "a mixture of experts: want a dense model"},
-	{"moe_num_experts", "a mixture of experts: want a dense model"},
-	{"kv_lora_rank", "keys and values in a latent space: want grouped-query attention"},
+	{"num_local_experts", "a mixture of experts that is not known: want model_type " + mixtures},
+	{"num_experts", "a mixture of experts that is not known: want model_type " + mixtures},
+	{"n_routed_experts", "a mixture of experts that is not known: want model_type " + mixtures},
+	{"moe_num_experts", "a mixture of experts that is not known: want model_type " + mixtures},
+	{"kv_lora_rank", "keys and values in a latent space: want model_type deepseek_v2, deepseek_v3 or kimi_k2"},
 	{"state_size", "layers of a state space: want attention in each"},
 	{"ssm_state_size", "layers of a state space: want attention in each"},
 	{"mamba_d_state", "layers of a state space: want attention in each"},
@@ -97,5 +114,19 @@ var others = []struct{ key, what string }{
 	{"attention_chunk_size", "attention in chunks: want full or sliding windows"},
 	{"is_encoder_decoder", "an encoder: want a decoder alone"},
 	{"multi_query", "one head of keys by a key of its own: want num_key_value_heads"},
-	{"quantization_config", "quantised weights are not counted: want the model's file before it was quantised"},
+	{"index_topk", "attention to chosen keys alone: want attention to all, or windows"},
+}
+
+// mixtures are the model_types whose experts are known.
+const mixtures = "mixtral, phimoe, olmoe, qwen2_moe, qwen3_moe, deepseek_v2, deepseek_v3, kimi_k2, gpt_oss or llama4_text"
+
+// known are the keys among others that an architecture is counted by.
+func (a *architecture) known(key string) bool {
+	switch key {
+	case "kv_lora_rank":
+		return a.latent
+	case "attention_chunk_size":
+		return a.windows == windowChunk
+	}
+	return a.mixture != nil && key == a.mixture.count
 }

@@ -15,7 +15,7 @@ import (
 //go:embed models/*.json
 var models embed.FS
 
-// Config is a model's sizes: a decoder with grouped-query attention and an MLP in every
+// Config is a model's sizes: a decoder with attention and an MLP, or experts, in every
 // layer.
 type Config struct {
 	Name    string
@@ -29,8 +29,13 @@ type Config struct {
 	Tied    bool  // the head shares the embedding's matrix
 	Type    Type  // of weights and activations
 
-	Plain     bool     // the MLP has two matrices; else it is gated and has three
+	Plain     bool       // the MLP has two matrices; else it is gated and has three
+	Experts   *Experts   // nil: every layer has the MLP
+	Latent    *Latent    // nil: keys and values of KVHeads are kept
+	Quantised *Quantised // nil: all weights are of Type
+
 	Window    int64    // tokens that a query of a layer in Windowed sees, itself among them
+	Chunked   bool     // windows do not slide: a query sees its own of consecutive ones, up to itself
 	Windowed  []bool   // of each layer; nil: all see all
 	Positions int64    // that have a learned vector
 	Longest   int64    // tokens of the longest sequence that the model is made for; 0: not told
@@ -70,15 +75,52 @@ func Lookup(name string) (*Config, error) {
 	return parse(name, b)
 }
 
-// Parameters counts the weights: embedding and head, of each layer the projections of
-// queries, keys, values and outputs, the matrices of the MLP, norms and biases.
-func (c *Config) Parameters() int64 {
-	n := (c.Vocab + c.Positions) * c.Hidden
-	if !c.Tied {
-		n += c.Vocab * c.Hidden
-	}
-	return n + c.Layers*(c.Hidden*c.HeadDim*(2*c.Heads+2*c.KVHeads)+c.mlpMatrices()*c.Hidden*c.FFN+c.perLayer) + c.once
+// matrix is the weights of one kind of a model's matrices.
+type matrix struct {
+	weights   int64
+	quantised bool
 }
+
+// matrices are all of a model: attention's, those of the MLP, of experts and of shared
+// ones, routers, embedding and positions, head.
+func (c *Config) matrices() []matrix {
+	sparse, width := c.sparse(c.Layers), c.mlpMatrices()*c.Hidden
+	all := []matrix{
+		{c.Layers * c.attentionWeights(), c.attentionQuantised()},
+		{(c.Layers - sparse) * width * c.FFN, c.mlpQuantised()},
+		{(c.Vocab + c.Positions) * c.Hidden, false},
+	}
+	if !c.Tied {
+		all = append(all, matrix{c.Vocab * c.Hidden, false})
+	}
+	if e := c.Experts; e != nil {
+		all = append(all, matrix{sparse * c.expertWeights(), c.expertsQuantised()}, matrix{sparse * width * e.Shared, c.mlpQuantised()}, matrix{sparse * c.Hidden * e.Count, false})
+	}
+	return all
+}
+
+// attentionWeights are those of a layer's projections.
+func (c *Config) attentionWeights() int64 {
+	if c.Latent != nil {
+		return c.Latent.weights(c.Hidden, c.Heads)
+	}
+	return c.Hidden * c.HeadDim * (2*c.Heads + 2*c.KVHeads)
+}
+
+// Parameters counts all matrices, norms, biases and what else the architecture has.
+func (c *Config) Parameters() int64 {
+	n := c.Layers*c.perLayer + c.once
+	if c.Experts != nil {
+		n += c.sparse(c.Layers) * (c.Experts.vectors + c.Experts.Count*c.Experts.biases)
+	}
+	for _, m := range c.matrices() {
+		n += m.weights
+	}
+	return n
+}
+
+// Active are the parameters without the routed experts that a token does not go to.
+func (c *Config) Active() int64 { return c.Parameters() - c.idle() }
 
 func (c *Config) mlpMatrices() int64 {
 	if c.Plain {
@@ -90,13 +132,19 @@ func (c *Config) mlpMatrices() int64 {
 // vectors counts what an architecture has beside its matrices.
 func (c *Config) vectors(a *architecture) {
 	c.perLayer = a.norms*c.Hidden + a.heads*c.HeadDim
+	if a.sinks {
+		c.perLayer += c.Heads
+	}
+	if c.Latent != nil {
+		c.perLayer += c.Latent.Rank + c.Latent.Query
+	}
 	if a.biases.qkv {
 		c.perLayer += (c.Heads + 2*c.KVHeads) * c.HeadDim
 	}
 	if a.biases.out {
 		c.perLayer += c.Hidden
 	}
-	if a.biases.mlp {
+	if a.biases.mlp && c.Experts == nil {
 		c.perLayer += (c.mlpMatrices()-1)*c.FFN + c.Hidden
 	}
 	c.once = a.last * c.Hidden

@@ -80,11 +80,27 @@ func parse(name string, b []byte) (*Config, error) {
 	if err := f.rest(c, a); err != nil {
 		return nil, err
 	}
-	if err := f.heads(c); err != nil {
+	if err := f.attention(c, a); err != nil {
+		return nil, err
+	}
+	if a.mixture != nil {
+		if err := f.experts(c, a.mixture); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.quantised(c); err != nil {
 		return nil, err
 	}
 	c.vectors(a)
 	return c, f.windows(c, a)
+}
+
+// attention reads how wide heads are, and what is kept of a token.
+func (f *file) attention(c *Config, a *architecture) error {
+	if a.latent {
+		return f.latent(c)
+	}
+	return f.heads(c)
 }
 
 // nested are the objects that a model of text and images keeps its decoder in.
@@ -166,12 +182,6 @@ func (f *file) architecture(c *Config) (*architecture, error) {
 	if slices.Contains(noDecoders, modelType) {
 		return nil, f.errorf("model_type", " %q: want a decoder with attention in every layer, such as %s", modelType, ModelTypes())
 	}
-	for _, o := range others {
-		m, ok := f.members[o.key]
-		if ok && !slices.Contains([]string{"0", "false", "[]", "{}"}, string(m.Value)) {
-			return nil, f.errorf(o.key, " %s: %s", clip(m.Value), o.what)
-		}
-	}
 	if m, ok := f.members["architectures"]; ok && otherClass.Match(m.Value) {
 		return nil, f.errorf("architectures", " %s: want those of a decoder with attention in every layer, such as LlamaForCausalLM", clip(m.Value))
 	}
@@ -185,7 +195,18 @@ func (f *file) architecture(c *Config) (*architecture, error) {
 		}
 		c.Notes = append(c.Notes, fmt.Sprintf("model_type %s is not known: its norms, biases and MLP are counted as Llama's", clip([]byte(modelType))))
 	}
-	return &a, nil
+	return &a, f.others(&a)
+}
+
+// others refuses keys of what is counted otherwise.
+func (f *file) others(a *architecture) error {
+	for _, o := range others {
+		m, ok := f.members[o.key]
+		if ok && !a.known(o.key) && !slices.Contains([]string{"0", "false", "[]", "{}"}, string(m.Value)) {
+			return f.errorf(o.key, " %s: %s", clip(m.Value), o.what)
+		}
+	}
+	return nil
 }
 
 // otherClass matches classes of models that are no decoders with attention in every layer.
@@ -277,7 +298,7 @@ func (f *file) rest(c *Config, a *architecture) (err error) {
 		to  []*bool
 	}{
 		{"attention_bias", []*bool{&a.biases.qkv, &a.biases.out}}, {"mlp_bias", []*bool{&a.biases.mlp}},
-		{"use_bias", []*bool{&a.biases.qkv, &a.biases.out, &a.biases.mlp}},
+		{"use_bias", []*bool{&a.biases.qkv, &a.biases.out, &a.biases.mlp}}, {"lm_head_bias", []*bool{&a.biases.head}},
 	} {
 		for _, to := range b.to {
 			if *to, err = f.flag(b.key, *to); err != nil {
@@ -346,7 +367,11 @@ func (f *file) windows(c *Config, a *architecture) error {
 	if err != nil {
 		return err
 	}
-	window, err := f.whole("sliding_window", mostPositions)
+	key := "sliding_window"
+	if c.Chunked = a.windows == windowChunk; c.Chunked {
+		key = "attention_chunk_size"
+	}
+	window, err := f.whole(key, mostPositions)
 	if err != nil {
 		return err
 	}
@@ -356,7 +381,7 @@ func (f *file) windows(c *Config, a *architecture) error {
 	}
 	if window == 0 || !asked {
 		if slices.Contains(types, true) {
-			return f.errorf("sliding_window", " is missing: layer_types has sliding_attention")
+			return f.errorf(key, " is missing: layer_types has windows")
 		}
 		return nil
 	}
@@ -384,9 +409,9 @@ func (f *file) layerTypes(c *Config) ([]bool, error) {
 	types := make([]bool, len(words))
 	for i, w := range words {
 		switch w {
-		case "sliding_attention":
-			types[i] = true
 		case "full_attention":
+		case map[bool]string{false: "sliding_attention", true: "chunked_attention"}[c.Chunked]:
+			types[i] = true
 		default:
 			return nil, f.errorf(m.Key, " %q: want full_attention or sliding_attention", w)
 		}
@@ -414,12 +439,23 @@ func (f *file) windowedLayers(c *Config, a *architecture) ([]bool, error) {
 			turn = 6
 		}
 	}
+	var rotates []int64
+	if m, ok := f.members["no_rope_layers"]; ok && string(m.Value) != "[]" && a.windows == windowChunk {
+		if json.Unmarshal(m.Value, &rotates) != nil || int64(len(rotates)) != c.Layers {
+			return nil, f.errorf(m.Key, " %s: want a list of %d numbers, 1 for each layer that rotates positions", clip(m.Value), c.Layers)
+		}
+	}
 	for i := range types {
 		switch a.windows {
 		case windowAsked:
 			types[i] = int64(i) >= from
 		case windowTurns:
 			types[i] = int64(i+1)%turn != 0
+		case windowChunk: // every fourth layer rotates no positions and sees all
+			types[i] = (i+1)%4 != 0
+			if rotates != nil {
+				types[i] = rotates[i] == 1
+			}
 		default:
 			types[i] = true
 		}

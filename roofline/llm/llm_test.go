@@ -353,6 +353,11 @@ func FuzzConfig(f *testing.F) {
 		require.NoError(f, err)
 		f.Add(b)
 	}
+	for _, m := range sparseModels {
+		b, err := os.ReadFile(filepath.Join("testdata", "models", m.name+".json"))
+		require.NoError(f, err)
+		f.Add(b)
+	}
 	g := gpu(f, "h100")
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c, err := parse("config.json", b)

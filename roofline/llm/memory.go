@@ -56,11 +56,22 @@ func LayerInput(seq, batch, hidden int64) float64 {
 // activations counts what a token of a layer keeps for the backward pass, in bytes:
 // the inputs of both norms and what they give, queries, keys, values, the output of
 // attention with f32 sums of rows, the MLP's gate, up and product, and the f32 scales
-// of the norms; an MLP that is not gated keeps two of the three.
+// of the norms; an MLP that is not gated keeps two of the three. Of a mixture it is the
+// mean of the layers: a token keeps its inputs of all its experts, and what they make.
 func (c *Config) activations() float64 {
 	b := float64(c.Type.Bytes)
-	d, n, k, h, f := float64(c.Hidden), float64(c.Heads), float64(c.KVHeads), float64(c.HeadDim), float64(c.FFN)
-	return b*(4*d+2*n*h+2*k*h+float64(c.mlpMatrices())*f) + 4*n + 2*4
+	d, n, k, h, width := float64(c.Hidden), float64(c.Heads), float64(c.KVHeads), float64(c.HeadDim), float64(c.FFN)
+	attention := 2*n*h + 2*k*h
+	if l := c.Latent; l != nil { // the latent vectors, and all heads' queries, keys, values and outputs
+		attention = float64(l.Query+l.Kept()) + 2*n*float64(l.key()+l.Value)
+	}
+	more := 0.0
+	if e := c.Experts; e != nil {
+		share := float64(c.sparse(c.Layers)) / float64(c.Layers)
+		width = (1-share)*width + share*float64(e.Active*e.Width+e.Shared)
+		more = share * float64(e.Active*c.Hidden+e.Count)
+	}
+	return b*(4*d+attention+float64(c.mlpMatrices())*width+more) + 4*n + 2*4
 }
 
 // memory of a GPU of the first stage.
@@ -74,7 +85,7 @@ func (r *Run) memory() Memory {
 		m.Weights, m.Gradients, m.Optimiser = w*params, g*params, o*params
 		r.kept(&m)
 	} else {
-		m.Weights = params * float64(c.Type.Bytes)
+		m.Weights = r.weights() / share
 		m.KV, m.Waste = r.cache()
 	}
 	m.Total = m.Weights + m.Gradients + m.Optimiser + m.Activations + m.KV
@@ -84,6 +95,18 @@ func (r *Run) memory() Memory {
 	}
 	m.Fits = m.Has == 0 || m.Total <= m.Has
 	return m
+}
+
+// weights are the bytes that a copy of the model reads: its part of the routed experts, and
+// all else.
+func (r *Run) weights() float64 {
+	c := r.Config
+	all := c.WeightBytes()
+	if c.Experts == nil {
+		return all
+	}
+	routed := c.weight(c.expertsQuantised()) * float64(c.sparse(c.Layers)*c.expertWeights())
+	return all - routed + routed/float64(r.experts())
 }
 
 // kept activations of a GPU, as counted and by the rule. Checkpointing keeps every
@@ -105,8 +128,11 @@ func (r *Run) kept(m *Memory) {
 // that see a window keep no more than it.
 func (r *Run) cache() (bytes, waste float64) {
 	c := r.Config
-	heads := max(float64(c.KVHeads)/float64(r.TP), 1)
-	token := 2 * float64(r.KV.Bytes) * heads * float64(c.HeadDim) * float64(r.Batch/r.DP) // of a layer
+	width := 2 * max(float64(c.KVHeads)/float64(r.TP), 1) * float64(c.HeadDim)
+	if c.Latent != nil { // of all heads: each GPU of a layer has it whole
+		width = float64(c.Latent.Kept())
+	}
+	token := float64(r.KV.Bytes) * width * float64(r.Batch/r.DP) // of a layer
 	layers := (c.Layers + r.PP - 1) / r.PP
 	local := c.windowed(layers)
 	add := func(layers, tokens int64) {
@@ -116,6 +142,14 @@ func (r *Run) cache() (bytes, waste float64) {
 		waste += token * float64(layers*(whole-tokens))
 	}
 	add(layers-local, r.Seq)
-	add(local, r.keys(c.Window))
+	add(local, r.held())
 	return bytes, waste
+}
+
+// held is how many tokens of a sequence a layer with windows keeps.
+func (r *Run) held() int64 {
+	if r.Config.Window > 0 && r.Phase == Decode {
+		return min(r.Seq, r.Config.Window)
+	}
+	return r.Seq
 }

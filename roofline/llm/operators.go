@@ -2,79 +2,11 @@ package llm
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/roofline"
 )
-
-// part is an operator before it is held to the roofs: of one layer, forward.
-type part struct {
-	name   string
-	count  int64
-	flops  float64
-	bytes  float64
-	matrix bool // its products run on tensor cores
-}
-
-// parts lists the forward operators of one micro-batch on one GPU of the widest stage:
-// the last one, which has the head. Linear
-// layers read their weights and inputs and write their outputs; attention reads and
-// writes queries, keys, values and outputs once, as fused kernels do; norms and
-// residuals are one pass.
-func (r *Run) parts() []part {
-	c := r.Config
-	b := float64(c.Type.Bytes) // of weights and activations
-	sequences := float64(r.Batch / r.DP)
-	m := sequences * r.newTokens()
-	d, h, tp := float64(c.Hidden), float64(c.HeadDim), float64(r.TP)
-	n, f := float64(c.Heads)/tp, float64(c.FFN)/tp
-	k := max(float64(c.KVHeads)/tp, 1) // fewer than GPUs: each holds a copy
-	v := float64(c.Vocab) / tp
-	layers := (c.Layers + r.PP - 1) / r.PP
-	linear := func(name string, count int64, in, out float64) part {
-		return part{name, count, 2 * m * in * out, b * (in*out + m*(in+out)), true}
-	}
-	pass := func(name string, count int64, flops, elements float64) part {
-		return part{name, count, flops, b * elements, false}
-	}
-	local := c.windowed(layers)
-	attention := func(name string, count, window int64) part {
-		keys := sequences * float64(r.keys(window)) * k * h * 2
-		return part{name, count, 4 * sequences * r.pairs(window) * n * h, b*2*m*n*h + float64(r.KV.Bytes)*keys, true}
-	}
-	in, up := 2.0, "gate and up"
-	if c.Plain {
-		in, up = 1, "up"
-	}
-	embedding := int64(1)
-	if r.PP > 1 {
-		embedding = 0
-	}
-	all := []part{
-		pass("embedding", embedding, 0, 2*m*d),
-		pass("norms and residuals", 2*layers, 8*m*d, 4*m*d),
-		linear("q, k, v projections", layers, d, (n+2*k)*h),
-		attention("attention", layers-local, 0),
-		attention("attention in windows", local, c.Window),
-		linear("output projection", layers, n*h, d),
-		linear(up, layers, d, in*f),
-		pass("activation", layers, 5*m*f, (in+1)*m*f),
-		linear("down", layers, f, d),
-		pass("last norm", 1, 7*m*d, 2*m*d),
-		linear("head", 1, d, v),
-	}
-	return slices.DeleteFunc(all, func(p part) bool { return p.count == 0 })
-}
-
-// keys of a sequence that attention reads: in a prefill the window moves over all.
-func (r *Run) keys(window int64) int64 {
-	if window > 0 && r.Phase == Decode {
-		return min(r.Seq, window)
-	}
-	return r.Seq
-}
 
 // backward is how much more of a part's operations and bytes training has: twice the
 // products, for inputs and weights, and once more where they are computed again.
@@ -121,7 +53,10 @@ func (r *Run) operator(roofs roofline.Roofs, p *part) (Operator, error) {
 	all := *p
 	all.flops, all.bytes = p.flops*times, p.bytes*times
 	math := target.F32
-	if p.matrix {
+	switch {
+	case p.quantised:
+		math = r.quantMath()
+	case p.matrix:
 		math = r.math()
 	}
 	return all.assess(roofs, math)
@@ -174,7 +109,7 @@ func RingAllReduce(bytes float64, n int64, perSecond float64) float64 {
 }
 
 // collectives of a step: two sums of activations a layer and direction among GPUs
-// that share layers, activations from stage to stage, gradients among copies (with
+// that share layers, tokens to experts elsewhere and back, activations from stage to stage, gradients among copies (with
 // the gathers of ZeRO's third stage: half as much again). None where the GPU's links
 // are not known.
 func (r *Run) collectives() []Collective {
@@ -202,6 +137,12 @@ func (r *Run) collectives() []Collective {
 		}
 	}
 	add("sums of activations", r.TP, 2*passes*layers*act, 1, false)
+	if r.experts() > 1 { // each token's activations to its experts, and theirs back
+		n := float64(r.experts())
+		all := 2 * float64(c.sparse(int64(layers))*c.Experts.Active) * act
+		us := all * (n - 1) / n / (links * 1e3)
+		out = append(out, Collective{"to experts and back", r.experts(), all, links, us, bench.Formula, false})
+	}
 	if r.PP > 1 {
 		us := passes * act / (links * 1e3)
 		out = append(out, Collective{handing, r.PP, passes * act, links, us, bench.Formula, false})

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -29,6 +30,7 @@ type Run struct {
 	Batch      int64 // sequences of all GPUs together
 	Seq        int64 // tokens of each
 	TP, PP, DP int64 // GPUs that share a layer, stages of layers, copies
+	EP         int64 // copies that share the routed experts, each with its part; 0 is 1
 	Zero       int   // 0 to 3: what the copies split of the states of training (ZeRO's stages)
 	Checkpoint bool  // training keeps each layer's input alone and computes the rest again
 	KV         Type  // of the cache
@@ -53,7 +55,7 @@ func (r *Run) Check() error {
 		most     int64
 	}{
 		{"--batch", r.Batch, 1, mostSeq}, {"--seq", r.Seq, 1, mostSeq}, {"--tp", r.TP, 1, mostGPUs}, {"--pp", r.PP, 1, mostGPUs},
-		{"--dp", r.DP, 1, mostGPUs}, {"--zero", int64(r.Zero), 0, 3}, {"--page", r.Page, 0, mostSeq},
+		{"--dp", r.DP, 1, mostGPUs}, {"--ep", r.EP, 0, mostGPUs}, {"--zero", int64(r.Zero), 0, 3}, {"--page", r.Page, 0, mostSeq},
 	} {
 		if f.n < f.least || f.n > f.most {
 			return fmt.Errorf("%s %d: want %d to %d", f.flag, f.n, f.least, f.most)
@@ -73,6 +75,16 @@ func (r *Run) Check() error {
 		return fmt.Errorf("--operations %g: at what rate? want --reached too", r.Operations)
 	case c.Heads%r.TP != 0 || c.FFN%r.TP != 0:
 		return fmt.Errorf("--tp %d: want a divisor of the %d heads and of the MLP's width %d", r.TP, c.Heads, c.FFN)
+	case c.Experts != nil && c.Experts.Width%r.TP != 0:
+		return fmt.Errorf("--tp %d: want a divisor of the experts' width %d", r.TP, c.Experts.Width)
+	case r.EP > 1 && c.Experts == nil:
+		return fmt.Errorf("--ep %d: the model has no experts", r.EP)
+	case r.EP > 1 && (r.DP%r.EP != 0 || c.Experts.Count%r.EP != 0):
+		return fmt.Errorf("--ep %d: want a divisor of the %d copies of --dp, which share the experts, and of the %d experts", r.EP, r.DP, c.Experts.Count)
+	case r.EP > 1 && r.Phase == Train:
+		return fmt.Errorf("--ep %d: training is counted with all experts on each copy: want --phase prefill or decode", r.EP)
+	case r.Phase == Train && c.Quantised != nil:
+		return fmt.Errorf("--phase train: the weights are quantised (%s): want --phase prefill or decode, or the file before it was quantised", c.Quantised.Method)
 	case c.Positions > 0 && r.Seq > c.Positions:
 		return fmt.Errorf("--seq %d: want at most the %d positions that the model has vectors for", r.Seq, c.Positions)
 	case c.Layers < r.PP:
@@ -100,8 +112,23 @@ func (r *Run) Notes() []string {
 	if c.Longest > 0 && r.Seq > c.Longest {
 		notes = append(notes, fmt.Sprintf("%d tokens are more than the %d of max_position_embeddings", r.Seq, c.Longest))
 	}
+	if q := c.Quantised; q != nil {
+		what := "with their scales"
+		if q.Maths == nil {
+			what += "; products run in the model's type"
+		} else if r.GPU != nil && r.quantMath() == r.math() {
+			what += fmt.Sprintf("; %s has no rate for them, and products run in the model's type", r.GPU.ID)
+		}
+		notes = append(notes, fmt.Sprintf("quantised matrices (%s) have %.6g bytes a weight %s", q.Method, q.Bytes, what))
+	}
+	if c.Experts != nil {
+		notes = append(notes, "of a layer's E experts a step reads E (1 - (1 - k/E)^tokens), as if all were chosen alike: uneven choices read fewer, and wait for the fullest")
+	}
 	return notes
 }
+
+// experts is how many copies share the experts.
+func (r *Run) experts() int64 { return max(r.EP, 1) }
 
 // typesOfGPU are the types that the run's GPU has a rate for.
 func (r *Run) typesOfGPU() string {
@@ -131,9 +158,17 @@ func (r *Run) math() target.Math {
 	return m
 }
 
+// most is the arithmetic of most products: that of quantised matrices where there are some.
+func (r *Run) most() target.Math {
+	if r.Config.Quantised != nil {
+		return r.quantMath()
+	}
+	return r.math()
+}
+
 // peak is the rate of the model's products, dense.
 func (r *Run) peak() target.Peak {
-	p, _ := r.GPU.Peak(r.math())
+	p, _ := r.GPU.Peak(r.most())
 	return p
 }
 
@@ -162,6 +197,7 @@ type Operator struct {
 // limits allow, operator after operator.
 type Report struct {
 	Parameters   int64          `json:"parameters"`
+	Active       int64          `json:"active_parameters,omitempty"` // of a mixture of experts: without those that a token does not go to
 	GPUs         int64          `json:"gpus"`
 	Tokens       int64          `json:"tokens"`      // new tokens of a step, of all GPUs
 	Math         target.Math    `json:"math"`        // of the matrices' products
@@ -177,7 +213,9 @@ type Report struct {
 	TokensPerSec float64        `json:"tokens_per_s"`
 	MFU          float64        `json:"mfu"` // model FLOPs over peak, at the floor
 	Limit        string         `json:"limit"`
-	Crossover    float64        `json:"crossover_tokens"` // new tokens of a step from which matrices are bound by arithmetic
+	Crossover    float64        `json:"crossover_tokens"`                   // new tokens of a step from which matrices are bound by arithmetic
+	ExpertsFrom  float64        `json:"experts_crossover_tokens,omitempty"` // from which routed experts' are
+	Touched      float64        `json:"experts_touched,omitempty"`          // that a GPU reads of a layer in a step
 	Memory       Memory         `json:"memory"`
 	RuleFLOPs    float64        `json:"rule_flops"`              // 2 for each parameter and token, 6 in training
 	ReachedMFU   float64        `json:"reached_mfu,omitempty"`   // of Run.Reached
@@ -194,7 +232,7 @@ func Analyse(r *Run) (*Report, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
-	rep := &Report{Parameters: r.Config.Parameters(), GPUs: r.TP * r.PP * r.DP, Math: r.math(), Peak: r.peak(), HBM: r.ceilings().HBM.Value, Provenance: bench.Formula}
+	rep := &Report{Parameters: r.Config.Parameters(), GPUs: r.TP * r.PP * r.DP, Math: r.most(), Peak: r.peak(), HBM: r.ceilings().HBM.Value, Provenance: bench.Formula}
 	rep.PeakTFLOPS = rep.Peak.TFLOPS
 	rep.Tokens = r.Batch
 	if r.Phase != Decode {
@@ -205,13 +243,33 @@ func Analyse(r *Run) (*Report, error) {
 	}
 	rep.FLOPs = r.modelFLOPs()
 	rep.MFU = rep.FLOPs / float64(rep.GPUs) / (rep.StepUS * rep.PeakTFLOPS * 1e6)
-	rep.RuleFLOPs = RuleFLOPs(r.Phase, rep.Parameters, rep.Tokens)
+	rep.RuleFLOPs = RuleFLOPs(r.Phase, r.Config.Active(), rep.Tokens)
 	if err := r.reached(rep); err != nil {
 		return nil, err
 	}
 	rep.TokensPerSec = float64(rep.Tokens) / rep.StepUS * 1e6
-	rep.Crossover, rep.Memory = Crossover(rep.PeakTFLOPS, r.Config.Type.Bytes, rep.HBM), r.memory()
+	rep.Memory = r.memory()
+	r.crossovers(rep)
 	return rep, nil
+}
+
+// crossovers fills in from where on matrices are bound by arithmetic. A token is at an
+// expert with k/E.
+func (r *Run) crossovers(rep *Report) {
+	c := r.Config
+	at := func(quantised bool) float64 {
+		math := r.math()
+		if quantised {
+			math = r.quantMath()
+		}
+		p, _ := r.GPU.Peak(math)
+		return Crossover(p.TFLOPS, c.weight(quantised), rep.HBM)
+	}
+	rep.Crossover = at(c.attentionQuantised())
+	if e := c.Experts; e != nil {
+		rep.Active, rep.Touched = c.Active(), r.layered().touched()
+		rep.ExpertsFrom = at(c.expertsQuantised()) * float64(e.Count) / float64(e.Active)
+	}
 }
 
 // step fills in what one GPU does in a step, and how long the step takes.
@@ -246,7 +304,7 @@ func (r *Run) reached(rep *Report) error {
 		return nil
 	}
 	rep.ReachedMFU, rep.GPUSeconds = r.Reached/rep.PeakTFLOPS, r.Operations/(r.Reached*1e12)
-	second := roofline.Work{Operations: []roofline.Operations{{Math: r.math(), Count: roofline.Formula(r.Reached * 1e12)}}}
+	second := roofline.Work{Operations: []roofline.Operations{{Math: r.most(), Count: roofline.Formula(r.Reached * 1e12)}}}
 	a, err := roofline.Assess(r.ceilings(), second)
 	if err != nil {
 		return err
@@ -271,26 +329,40 @@ func RuleFLOPs(p Phase, parameters, tokens int64) float64 {
 
 // Crossover returns how many tokens a weight matrix must meet to be bound by
 // arithmetic: peak w / (2 bandwidth) for weights of w bytes, the activations left out.
-func Crossover(tflops float64, weightBytes int64, gbs float64) float64 {
-	return tflops * 1e12 * float64(weightBytes) / (2 * gbs * 1e9)
+func Crossover(tflops, weightBytes, gbs float64) float64 {
+	return tflops * 1e12 * weightBytes / (2 * gbs * 1e9)
 }
 
-// modelFLOPs counts a step's useful operations: 2 for each parameter and token, 6 in
-// training, with attention's 4 N H for each pair of query and key that see each other,
-// times 3 in training. The embedding's matrix does no arithmetic.
+// modelFLOPs counts a step's useful operations: 2 for each active parameter and token, 6 in
+// training, with attention's for each pair of query and key that see each other, times 3 in
+// training. The embedding's matrix does no arithmetic.
 func (r *Run) modelFLOPs() float64 {
 	c := r.Config
-	matrices := float64(c.Parameters() - (c.Vocab+c.Positions)*c.Hidden)
+	matrices := float64(c.Active() - (c.Vocab+c.Positions)*c.Hidden)
 	if c.Tied {
 		matrices += float64(c.Vocab * c.Hidden)
 	}
 	local := c.windowed(c.Layers)
 	pairs := float64(c.Layers-local)*r.pairs(0) + float64(local)*r.pairs(c.Window)
-	perSequence := 2*matrices*r.newTokens() + 4*float64(c.Heads*c.HeadDim)*pairs
+	perSequence := 2*matrices*r.newTokens() + r.pairFLOPs()*pairs
 	if r.Phase == Train {
 		perSequence *= 3
 	}
 	return perSequence * float64(r.Batch)
+}
+
+// pairFLOPs are the operations of a query and a key in all heads: 2 for each element of key
+// and value, which in decoding are the latent vector itself where there is one.
+func (r *Run) pairFLOPs() float64 {
+	c := r.Config
+	width := 2 * c.HeadDim
+	if l := c.Latent; l != nil {
+		width = l.key() + l.Value
+		if r.Phase == Decode {
+			width = l.Kept() + l.Rank
+		}
+	}
+	return float64(2 * c.Heads * width)
 }
 
 // newTokens of a sequence in a step.
@@ -310,7 +382,11 @@ func (r *Run) pairs(window int64) float64 {
 		w = min(s, float64(window))
 	}
 	if r.Phase == Decode {
-		return w
+		return float64(r.keys(window))
+	}
+	if window > 0 && r.Config.Chunked { // triangles one after another
+		rest := math.Mod(s, w)
+		return (s-rest)*(w+1)/2 + rest*(rest+1)/2
 	}
 	return w*(w+1)/2 + (s-w)*w
 }

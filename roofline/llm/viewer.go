@@ -16,8 +16,8 @@ func Viewer(r *Run) ([]Operator, error) {
 		return nil, err
 	}
 	c := r.Config
-	if c.Plain || c.Windowed != nil {
-		return nil, fmt.Errorf("%s: LLM-Viewer counts a gated MLP and attention to all tokens: want a model such as %s", c.Name, Names()[0])
+	if c.Plain || c.Windowed != nil || c.Experts != nil || c.Latent != nil || c.Quantised != nil {
+		return nil, fmt.Errorf("%s: LLM-Viewer counts a gated MLP, attention to all tokens and weights of one type: want a model such as %s", c.Name, Names()[0])
 	}
 	b, w := float64(r.Batch), float64(c.Type.Bytes)
 	s, t := r.newTokens(), float64(r.Seq)

@@ -64,7 +64,8 @@ arithmetic and memory as a plane with lines of equal time (time) or as bars
 
 With --model and no family: the least time of every operator of a language model,
 tokens a second, memory and collectives, all by formula. A config.json is that of a
-dense decoder as Hugging Face's Transformers write it, of one of the model_types
+decoder as Hugging Face's Transformers write it, dense or a mixture of experts, with
+weights as they are or quantised (fp8, gptq, awq, mxfp4), of one of the model_types
   ` + llm.ModelTypes() + `
 One of another is counted as Llama's, with a note, if nothing in it says otherwise.
 Keys that contradict each other are refused.`,

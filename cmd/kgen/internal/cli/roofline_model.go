@@ -36,6 +36,7 @@ type modelReport struct {
 	TP     int64     `json:"tp"`
 	PP     int64     `json:"pp"`
 	DP     int64     `json:"dp"`
+	EP     int64     `json:"ep,omitempty"`
 	Type   string    `json:"type"`
 	KVType string    `json:"kv_type"`
 	*llm.Report
@@ -65,6 +66,7 @@ func (m *modelFlags) declare(c *cobra.Command) {
 	f.Int64Var(&m.setting.TP, "tp", 1, "GPUs that share each layer")
 	f.Int64Var(&m.setting.PP, "pp", 1, "stages of layers, each on GPUs of its own; the batch passes them in the micro-batches that take least time")
 	f.Int64Var(&m.setting.DP, "dp", 1, "copies of the model, each with its part of the batch")
+	f.Int64Var(&m.setting.EP, "ep", 0, "copies of --dp that share the routed experts, each with its part (default none share)")
 	f.IntVar(&m.setting.Zero, "zero", 0, "training: the stage of ZeRO, 0 to 3")
 	f.BoolVar(&m.setting.Checkpoint, "checkpoint", false, "training: keep each layer's input alone, compute the rest again")
 	choiceFlag(c, &m.typ, "type", "type of weights and activations")
@@ -123,7 +125,7 @@ func (m *modelFlags) run(a *app, gpu string) error {
 		return err
 	}
 	if a.json {
-		return a.printJSON(&modelReport{r.Config.Name, g.ID, r.Phase, r.Batch, r.Seq, r.TP, r.PP, r.DP, r.Config.Type.Name, r.KV.Name, rep, r.Notes(), drawing})
+		return a.printJSON(&modelReport{r.Config.Name, g.ID, r.Phase, r.Batch, r.Seq, r.TP, r.PP, r.DP, r.EP, r.Config.Type.Name, r.KV.Name, rep, r.Notes(), drawing})
 	}
 	a.printModel(&r, rep)
 	if drawing != "" {
@@ -142,7 +144,7 @@ func (m *modelFlags) viewerFlags() error {
 		flag string
 		set  bool
 	}{
-		{"tp", s.TP != 1}, {"pp", s.PP != 1}, {"dp", s.DP != 1}, {"zero", s.Zero != 0}, {"checkpoint", s.Checkpoint}, {"page", s.Page != defaultPage},
+		{"tp", s.TP != 1}, {"pp", s.PP != 1}, {"dp", s.DP != 1}, {"ep", s.EP != 0}, {"zero", s.Zero != 0}, {"checkpoint", s.Checkpoint}, {"page", s.Page != defaultPage},
 		{"kv-type", m.kv.value != "model"}, {"links", m.links.value != 0}, {"reached", m.reached.value != 0}, {"operations", m.operations.value != 0},
 	} {
 		if f.set {
@@ -230,8 +232,16 @@ func digits(x float64) string {
 
 func (a *app) printModel(r *llm.Run, rep *llm.Report) {
 	c := r.Config
-	fmt.Fprintf(a.out, "%s %s on %d x %s (batch=%d seq=%d tp=%d pp=%d dp=%d, %s)\n", c.Name, r.Phase, rep.GPUs, r.GPU.Name, r.Batch, r.Seq, r.TP, r.PP, r.DP, c.Type.Name)
-	fmt.Fprintf(a.out, "%d parameters: all below is by formula; times are floors, one GPU's\n\n", rep.Parameters)
+	typ := c.Type.Name
+	if c.Quantised != nil {
+		typ += ", weights " + c.Quantised.Method
+	}
+	fmt.Fprintf(a.out, "%s %s on %d x %s (batch=%d seq=%d tp=%d pp=%d dp=%d, %s)\n", c.Name, r.Phase, rep.GPUs, r.GPU.Name, r.Batch, r.Seq, r.TP, r.PP, r.DP, typ)
+	parameters := fmt.Sprintf("%d parameters", rep.Parameters)
+	if rep.Active > 0 {
+		parameters += fmt.Sprintf(", of which %d serve a token", rep.Active)
+	}
+	fmt.Fprintf(a.out, "%s: all below is by formula; times are floors, one GPU's\n\n", parameters)
 	a.operators(rep.Operators)
 	fmt.Fprintln(a.out)
 	p, hbm := rep.Peak, r.Roofs.HBM
@@ -251,7 +261,16 @@ func (a *app) printModel(r *llm.Run, rep *llm.Report) {
 	if r.Phase == llm.Train {
 		each = 6
 	}
-	fmt.Fprintf(a.out, "%-20s %sFLOP a step of all GPUs; %d for each parameter and token are %sFLOP\n", "operations", prefixed(rep.FLOPs), each, prefixed(rep.RuleFLOPs))
+	parameter := "parameter"
+	if e := c.Experts; e != nil {
+		parameter = "active parameter"
+		sharing := ""
+		if r.EP > 1 {
+			sharing = fmt.Sprintf(" of %d copies", r.EP)
+		}
+		fmt.Fprintf(a.out, "%-20s a step reads %.4g of the %d of a layer on each GPU, by even choice; theirs are bound by arithmetic from %.0f tokens%s on\n", "experts", rep.Touched, e.Count, rep.ExpertsFrom, sharing)
+	}
+	fmt.Fprintf(a.out, "%-20s %sFLOP a step of all GPUs; %d for each %s and token are %sFLOP\n", "operations", prefixed(rep.FLOPs), each, parameter, prefixed(rep.RuleFLOPs))
 	if r.Reached > 0 {
 		fmt.Fprintf(a.out, "%-20s %s TFLOP/s a GPU: %.1f %% MFU\n", "reached", digits(r.Reached), 100*rep.ReachedMFU)
 		if rep.ReachedCause != "" {
@@ -284,7 +303,10 @@ func (a *app) printModelMemory(r *llm.Run, m *llm.Memory) {
 		line("a layer", fmt.Sprintf("%s by the rule; checkpointing keeps %s of all layers' inputs and one layer", gb(m.RuleLayer), gb(m.Inputs)))
 	} else {
 		if r.Config.Windowed != nil {
-			line("windows", fmt.Sprintf("the layers with attention in windows see, and keep, the last %d tokens", r.Config.Window))
+			line("windows", fmt.Sprintf("the layers with attention in windows see, and keep, %d tokens at most", r.Config.Window))
+		}
+		if l := r.Config.Latent; l != nil {
+			line("latent cache", fmt.Sprintf("%d elements of a token and layer for all heads, whole on each GPU that shares a layer", l.Kept()))
 		}
 		line("keys and values", fmt.Sprintf("%s, of which last pages leave %s empty", gb(m.KV), gb(m.Waste)))
 	}
