@@ -10,7 +10,8 @@ import (
 func (l *lowering) writeTransposed(o *ir.Op, r *ringRead) {
 	b := l.b
 	ring := l.plan.buffers[o.Args[0]]
-	plan := transposePlan(r.ring.shared.Shape())
+	interleaved := ring.shared.IsInterleaved()
+	plan := transposePlan(r.ring.shared.Shape(), interleaved)
 	from, ok := r.ring.shared.Basis(plan.from)
 	to, ok2 := ring.shared.Basis(plan.to)
 	if !ok || !ok2 {
@@ -23,6 +24,11 @@ func (l *lowering) writeTransposed(o *ir.Op, r *ringRead) {
 	const even, odd = 0x6420, 0x7531 // bytes of two words: those of columns 2g, and of 2g+1
 	first := b.Select(upper, b.Const32(odd), b.Const32(even))
 	second := b.Select(upper, b.Const32(even), b.Const32(odd))
+	if !interleaved { // half of the lanes have the later rows of their words first
+		const exchanged = 0x4444
+		late := b.Select(b.Cmp(simt.NE, b.And(l.tid(), b.Const32(2)), b.Const32(0)), b.Const32(exchanged), b.Const32(0))
+		first, second = b.Xor(first, late), b.Xor(second, late)
+	}
 	read := func(i int) []*simt.Value {
 		addr, off := source.at(from.Registers[i])
 		return b.LdMatrix(simt.I32, 4, true, addr, simt.Access{Offset: off, Waves: 4})

@@ -29,10 +29,7 @@ func persistentOf(k *ir.Kernel) (bool, error) {
 	if signals(k.Body) {
 		return false, errors.New("blocks wait for each other")
 	}
-	switch o := k.Body.Ops[n-1]; {
-	case len(o.Roles) > 2:
-		return false, errors.New("a role transposes")
-	case copiesByThreads(o):
+	if copiesByThreads(k.Body.Ops[n-1]) {
 		return false, errors.New("threads copy")
 	}
 	for role, r := range k.Body.Ops[n-1].Regions {

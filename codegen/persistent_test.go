@@ -52,8 +52,12 @@ func randomPersistent(t *testing.T, r *rand.Rand, schedule string, seed uint64) 
 	pick := func(words ...string) string { return words[r.IntN(len(words))] }
 	size := func(least, most int) string { return fmt.Sprint(16 * (least/16 + r.IntN((most-least)/16))) }
 	dtype, layout := pick("bf16", "f16", "tf32", "e4m3"), pick("nn", "nt", "tn", "tt")
-	if dtype != "bf16" && dtype != "f16" {
+	columns := pick("64", "80", "96", "128", "176", "208")
+	switch {
+	case dtype == "tf32":
 		layout = "nt" // both along K
+	case dtype == "e4m3" && layout[1] == 'n':
+		columns = pick("64", "96", "160") // a role transposes
 	}
 	flags := map[string]string{
 		"m": size(200, 500), "n": size(136, 330), "k": fmt.Sprint(16 * (1 + r.IntN(16))), "dtype": dtype, "layout": layout,
@@ -68,14 +72,41 @@ func randomPersistent(t *testing.T, r *rand.Rand, schedule string, seed uint64) 
 		rows = pick("64", "128")
 	}
 	settings := []string{
-		"BM=" + rows, "warps=" + warps, "BN=" + pick("64", "80", "96", "128", "176", "208"), "BK=" + map[bool]string{true: "32", false: pick("32", "64")}[dtype == "tf32"],
-		"stages=" + pick("2", "3", "4"), "group=" + pick("1", "4", "8"), "cluster=" + pick("1", "1", "2", "4"), "persistent=" + schedule, "hilbert=" + pick("0", "0", "4", "8"),
+		"BM=" + rows, "warps=" + warps, "BN=" + columns, "BK=" + map[bool]string{true: "32", false: pick("32", "64")}[dtype == "tf32"],
+		"stages=" + pick("2", "3", "4"), "group=" + pick("1", "4", "8"), "cluster=" + pick("1", "1", "2", "4"), "persistent=" + schedule, "hilbert=" + []string{"4", "0", "0", "8"}[seed%4],
 	}
 	s := hopperSample(t, "gemm", flags, settings, seed)
 	few := *s.gpu
 	few.SMs = 1 + r.IntN(3)
 	s.gpu = &few
 	return s
+}
+
+// TestPersistentTransposes does the same with products of bytes across K, which a role of
+// each block transposes for tile after tile.
+func TestPersistentTransposes(t *testing.T) {
+	cc := nvrtctest.Compiler(t)
+	for i, test := range []struct {
+		flags    map[string]string
+		settings []string
+	}{
+		{map[string]string{"m": "250", "n": "208", "k": "336", "dtype": "e4m3"}, []string{"BM=64", "BN=96", "BK=64", "warps=4", "stages=3", "cluster=2", "group=8", "persistent=1"}},
+		{map[string]string{"m": "320", "n": "112", "k": "176", "dtype": "e5m2", "layout": "tn"}, []string{"BM=64", "BN=64", "BK=64", "warps=4", "stages=2", "persistent=2"}},
+		{map[string]string{"m": "272", "n": "200", "k": "208", "dtype": "e4m3", "layout": "tt", "bias": "true"}, []string{"BM=128", "BN=64", "BK=32", "warps=8", "stages=3", "persistent=1", "hilbert=4"}},
+	} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			s := hopperSample(t, "gemm", test.flags, test.settings, uint64(i))
+			few := *s.gpu
+			few.SMs = 2
+			s.gpu = &few
+			c, err := codegen.Compile(s.prog, s.gpu, codegen.Options{Verify: true})
+			require.NoError(t, err)
+			require.Positive(t, c.Kernels[0].Wave, "%q", c.Kernels[0].Notes)
+			require.Empty(t, c.Kernels[0].Notes)
+			s.fourWays(t, cc, c, uint64(i))
+		})
+	}
 }
 
 // TestWaveOfPersistentBlocks: as many blocks as the GPU runs at once, in whole clusters,

@@ -44,7 +44,7 @@ func (s *stager) pipeliner(o *ir.Op) *pipeliner {
 		depth = s.k.Hints.Stages
 	}
 	depth = min(max(depth, 1), mostStages)
-	return &pipeliner{stager: s, loop: o, found: found, within: within, groups: groupsOf(found), depth: depth}
+	return &pipeliner{stager: s, loop: o, found: found, within: within, groups: s.groupsOf(found), depth: depth}
 }
 
 // mostStages bounds the depth of a ring, whatever a program asks for.
@@ -83,12 +83,24 @@ func (s *stager) dependents(body *ir.Region, k *ir.Value) map[*ir.Op]bool {
 	return within
 }
 
-// groupsOf joins loads with the same first consumer, in order of use.
-func groupsOf(found []*staged) []*group {
+// groupsOf joins loads with the same first consumer, in order of use. What a role transposes
+// is by itself, and before the others, which need not wait for that.
+func (s *stager) groupsOf(found []*staged) []*group {
 	var groups []*group
+	alone := func(st *staged) bool { return s.across[st.load] != nil }
+	found = slices.Clone(found)
+	slices.SortStableFunc(found, func(x, y *staged) int {
+		switch {
+		case alone(x) == alone(y):
+			return 0
+		case alone(x):
+			return -1
+		}
+		return 1
+	})
 	for _, st := range found {
-		i := slices.IndexFunc(groups, func(g *group) bool { return g.first == st.first })
-		if i < 0 {
+		i := slices.IndexFunc(groups, func(g *group) bool { return g.first == st.first && !alone(g.loads[0]) })
+		if i < 0 || alone(st) {
 			groups = append(groups, &group{first: st.first})
 			i = len(groups) - 1
 		}
@@ -96,7 +108,7 @@ func groupsOf(found []*staged) []*group {
 		g.loads = append(g.loads, st)
 		g.last = max(g.last, st.last)
 	}
-	slices.SortFunc(groups, func(x, y *group) int { return x.first - y.first })
+	slices.SortStableFunc(groups, func(x, y *group) int { return x.first - y.first })
 	return groups
 }
 

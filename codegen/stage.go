@@ -66,9 +66,9 @@ type stager struct {
 	users   users
 	written map[*ir.Value]bool // parameters that the kernel stores to
 	tensor  map[*ir.Op]*layout.Shared
-	roles   bool            // warps of their own may copy
-	across  map[*ir.Op]bool // loads of tensor that a role transposes
-	threads map[*ir.Op]bool // loads of tensor that threads copy, not tensor maps
+	roles   bool                      // warps of their own may copy
+	across  map[*ir.Op]*layout.Shared // loads of tensor that a role transposes, and how they then lie
+	threads map[*ir.Op]bool           // loads of tensor that threads copy, not tensor maps
 
 	at         *ir.Region // being staged
 	producer   *ir.Op     // the loop of a role that copies; nil: there is none

@@ -8,31 +8,49 @@ import (
 	"github.com/kgen-dev/kgen/ir/layout"
 )
 
-// wgmma reads 8-bit operands along K alone. Values of attention lie across: a role of its
-// own takes each buffer that a tensor map has filled, and writes it transposed into a second
-// ring for the main role. The weights, which the product takes from registers, stay in the
-// threads where the accumulator of the scores has them: the depth of both operands is
-// interleaved (see layout.Shared.Interleaved).
+// wgmma reads 8-bit operands along K alone. Where they lie across, as values of attention do,
+// a role of its own takes each buffer that a tensor map has filled, and writes it transposed
+// into a second ring for the main role. A left operand of registers, such as the weights of
+// attention, stays in the threads where the accumulator of the scores has it: the depth of
+// both operands is then interleaved (see layout.Shared.Interleaved).
 
 // transposeWarps is how many warps the role that transposes has: half of the four that do
 // not multiply.
 const transposeWarps = copyWarps / 2
 
-// crossing finds the loads that a role can transpose: bytes across the depth of a product
-// that takes its left operand from registers, their only use. found tells how copies lie.
-func (s *stager) crossing(found map[*ir.Op]*layout.Shared, m *machine, warps int) map[*ir.Op]bool {
-	across := map[*ir.Op]bool{}
+// crossing finds the loads that a role can transpose, and how they then lie: bytes across the
+// depth of a product, their only use. found tells how copies lie.
+func (s *stager) crossing(found map[*ir.Op]*layout.Shared, m *machine, warps int) map[*ir.Op]*layout.Shared {
+	across := map[*ir.Op]*layout.Shared{}
 	for _, o := range dotsIn(s.k.Body, nil) {
-		y := o.Args[1]
 		t, ok := m.wgmmaTile(o, warps)
-		if !ok || t.form.Info().Bits != 8 || loadOf(o.Args[0]) != nil || y.Def == nil || y.Def.Code != ir.OpLoad || found[y.Def] == nil || t.reads(found[y.Def], y, 0) {
+		x := loadOf(o.Args[0])
+		if !ok || t.form.Info().Bits != 8 || x != nil && found[x] == nil {
 			continue
 		}
-		if ring := transposedShared(y.Type); ring != nil && len(s.users[y]) == 1 && transposePlan(y.Type.Shape) != nil {
-			across[y.Def] = true
+		for i, v := range o.Args[:2] {
+			load := loadOf(v)
+			if found[load] == nil || t.reads(found[load], v, 1-i) || !s.onlyUse(v) {
+				continue
+			}
+			of := load.Result().Type
+			if ring := transposedShared(of, x == nil); ring != nil && transposePlan(of.Shape, ring.IsInterleaved()) != nil {
+				across[load] = ring
+			}
 		}
 	}
 	return across
+}
+
+// onlyUse tells whether one operation uses what a load, perhaps transposed, gives.
+func (s *stager) onlyUse(v *ir.Value) bool {
+	for len(s.users[v]) == 1 {
+		if v.Def.Code == ir.OpLoad {
+			return true
+		}
+		v = v.Def.Args[0]
+	}
+	return false
 }
 
 // transposesAll tells whether the first loop with copies gives them to a role, and has all
@@ -51,7 +69,7 @@ func (s *stager) transposesAll(found map[*ir.Op]*layout.Shared) bool {
 		n := 0
 		for _, g := range p.groups {
 			for _, st := range g.loads {
-				if s.across[st.load] && len(g.loads) == 1 {
+				if s.across[st.load] != nil && len(g.loads) == 1 {
 					n++
 				}
 			}
@@ -61,12 +79,14 @@ func (s *stager) transposesAll(found map[*ir.Op]*layout.Shared) bool {
 	return false
 }
 
-// transposedShared is how a tile of bytes lies when it is transposed; nil where its columns
-// make no atoms.
-func transposedShared(t ir.Type) *layout.Shared {
+// transposedShared is how a tile of bytes lies when it is transposed, with its depth
+// interleaved or not; nil where its columns make no atoms.
+func transposedShared(t ir.Type, interleaved bool) *layout.Shared {
 	for _, swizzle := range []int{128, 64, 32} {
 		if s, err := layout.Swizzled([]int{t.Shape[1], t.Shape[0]}, []int{1, 0}, 1, swizzle); err == nil {
-			s, _ = s.Interleaved()
+			if interleaved {
+				s, _ = s.Interleaved()
+			}
 			return s
 		}
 	}
@@ -76,13 +96,13 @@ func transposedShared(t ir.Type) *layout.Shared {
 // newRings makes a load's rings.
 func (s *stager) newRings(e *editor, st *staged, depth int) {
 	st.ring = s.newRing(e, st, depth)
-	if !s.across[st.load] {
+	if s.across[st.load] == nil {
 		return
 	}
 	st.landing = st.ring
 	t := st.load.Result().Type
 	of := ir.RingOf(depth, t.Elem, t.Shape[1], t.Shape[0])
-	of.Shared = transposedShared(t)
+	of.Shared = s.across[st.load]
 	st.ring = e.one(&ir.Op{Code: ir.OpRing, Pos: st.load.Pos}, of)
 	st.ring.Name = fmt.Sprint(st.landing.Name, "_t")
 }
@@ -120,7 +140,7 @@ func (p *pipeliner) transposes(outer *editor) *ir.Op {
 type transposing struct{ from, to *layout.Layout }
 
 // transposePlan shares the parts of a tile out; nil where there are too few.
-func transposePlan(shape []int) *transposing {
+func transposePlan(shape []int, interleaved bool) *transposing {
 	f := fillOf(shape)
 	if f.end[0] < 5 || f.end[1] < 4 {
 		return nil
@@ -131,7 +151,15 @@ func transposePlan(shape []int) *transposing {
 		return nil
 	}
 	rest := f.rest(f.left())
-	from, err := layout.New(shape, slices.Concat(bytes, rest), rows, warp, nil)
+	// Lanes of a group with the number q in their four get the rows 2q and 2q+1 of each
+	// matrix, and make a word of two of them. Where its bytes are 4q to 4q+3 of sixteen, lanes
+	// address the rows so: of the first matrix 0 1 4 5 10 11 14 15, of the second 2 3 6 7 8 9
+	// 12 13, since eight rows that differ modulo 8 lie in different banks.
+	lanes := rows
+	if !interleaved {
+		lanes = [][]int{{1, 0}, {4, 0}, {10, 0}, {2, 0}, {16, 0}}
+	}
+	from, err := layout.New(shape, slices.Concat(bytes, rest), lanes, warp, nil)
 	if err != nil {
 		panic(err)
 	}

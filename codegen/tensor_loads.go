@@ -120,7 +120,7 @@ func tensorLoads(s *stager, m *machine) map[*ir.Op]*layout.Shared {
 	warps := max(s.k.Hints.Warps, 1)
 	s.across = s.crossing(found, m, warps)
 	s.keepProducts(found, m, warps)
-	maps.DeleteFunc(s.across, func(load *ir.Op, _ bool) bool { return found[load] == nil })
+	maps.DeleteFunc(s.across, func(load *ir.Op, _ *layout.Shared) bool { return found[load] == nil })
 	if len(s.across) > 0 && !s.transposesAll(found) {
 		s.across = nil
 		s.keepProducts(found, m, warps)
@@ -184,11 +184,11 @@ func (s *stager) keepProducts(found map[*ir.Op]*layout.Shared, m *machine, warps
 		for _, o := range dots {
 			t, _ := m.wgmmaTile(o, warps)
 			x, y := loadOf(o.Args[0]), loadOf(o.Args[1])
-			if product[o] && (found[y] == nil || !t.reads(found[y], o.Args[1], 0) && !s.across[y]) {
+			if product[o] && (found[y] == nil || !t.reads(found[y], o.Args[1], 0) && s.across[y] == nil) {
 				product[o], again = false, true
 			}
 			for i, load := range []*ir.Op{x, y} {
-				if found[load] != nil && (!product[o] || !t.reads(found[load], o.Args[i], 1-i) && !s.across[load]) {
+				if found[load] != nil && (!product[o] || !t.reads(found[load], o.Args[i], 1-i) && s.across[load] == nil) {
 					delete(found, load)
 					again = true
 				}

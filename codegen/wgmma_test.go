@@ -63,6 +63,12 @@ var warpgroupSamples = []struct {
 	{"gemm", map[string]string{"m": "72", "n": "184", "k": "264", "dtype": "f16", "layout": "tt"}, []string{"BM=64", "BN=176", "BK=64", "warps=4", "stages=1", "copy=1"}},
 	{"flashattn", map[string]string{"batch": "1", "heads": "2", "kv-heads": "1", "seq": "130", "seq-kv": "200", "head-dim": "64", "causal": "true"}, []string{"BM=128", "BN=64", "warps=8", "stages=2", "overlap=2", "copy=1"}},
 	{"flashattn", map[string]string{"batch": "1", "heads": "1", "kv-heads": "1", "seq": "70", "seq-kv": "100", "head-dim": "128", "causal": "false", "dtype": "e4m3"}, []string{"BM=64", "BN=64", "warps=4", "stages=3", "overlap=1", "copy=1"}},
+	{"gemm", map[string]string{"m": "130", "n": "208", "k": "336", "dtype": "e4m3", "alpha": "0.37"}, []string{"BM=128", "BN=192", "BK=128", "warps=8", "stages=2"}},
+	{"gemm", map[string]string{"m": "144", "n": "112", "k": "200", "dtype": "e5m2", "layout": "tn", "out": "f32"}, []string{"BM=64", "BN=64", "BK=64", "warps=4", "stages=3"}},
+	{"gemm", map[string]string{"m": "208", "n": "104", "k": "208", "dtype": "e4m3", "layout": "tt", "bias": "true", "act": "relu"}, []string{"BM=128", "BN=96", "BK=32", "warps=8", "stages=2"}},
+	{"gemm", map[string]string{"m": "190", "n": "144", "k": "208", "dtype": "e4m3"}, []string{"BM=64", "BN=128", "BK=128", "warps=4", "stages=3", "cluster=2", "group=8"}},
+	{"gemm", map[string]string{"m": "190", "n": "144", "k": "320", "dtype": "e5m2"}, []string{"BM=64", "BN=96", "BK=64", "warps=4", "stages=2", "split=2"}},
+	{"gemm", map[string]string{"m": "130", "n": "144", "k": "112", "dtype": "e4m3"}, []string{"BM=128", "BN=64", "BK=64", "warps=8", "stages=3", "copy=1"}},
 	{"flashattn", map[string]string{"batch": "1", "heads": "1", "kv-heads": "1", "seq": "66", "seq-kv": "230", "head-dim": "96", "head-dim-v": "160", "causal": "true", "dtype": "e4m3", "out": "f32"}, []string{"BM=64", "BN=96", "warps=4", "stages=2"}},
 }
 
@@ -164,6 +170,9 @@ func TestRandomClusters(t *testing.T) {
 			dtype, layout := pick("bf16", "f16", "tf32", "e4m3", "e5m2"), pick("nn", "nt", "tn", "tt")
 			if dtype != "bf16" && dtype != "f16" {
 				layout = pick("nt", "tt") // B along K
+			}
+			if dtype == "e5m2" {
+				layout = pick("nn", "tn") // transposed
 			}
 			flags := map[string]string{
 				"m": size(640), "n": size(400), "k": fmt.Sprint(16 * (1 + r.IntN(19))), "dtype": dtype, "layout": layout,
@@ -379,7 +388,8 @@ func TestNotesOnGeneralCopies(t *testing.T) {
 			"clusters of 4 blocks are left out: blocks that differ in i copy nothing that is the same, or nothing that 4 blocks can divide",
 		}},
 		{"4096", "bf16", true, "sm_90", nil},
-		{"4096", "e4m3", false, "sm_90", []string{"mma.sync multiplies b, which no tensor map copies: lies along N: wgmma of e4m3 wants it along K"}},
+		{"4096", "tf32", false, "sm_90", []string{"mma.sync multiplies b, which no tensor map copies: lies along N: wgmma of f32 wants it along K"}},
+		{"4096", "e4m3", false, "sm_90a", nil},
 	} {
 		p, err := f.Problem(map[string]string{"n": test.n, "dtype": test.dtype}, gpu)
 		require.NoError(t, err)

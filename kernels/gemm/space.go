@@ -38,7 +38,7 @@ func (p *Problem) space() *space.Space {
 			{Name: "copy", Values: []int{0}, Also: []int{1}, Doc: "1: threads copy for warpgroups (cp.async), as they do where strides allow no tensor maps"},
 		},
 		Constraints: []space.Constraint{
-			{Name: "shared", Expr: "stages*BK*((BM+BN)*elem + 32*padded) + persistent*(2048*warps + 1024) <= shared", Doc: "the stages of A and B fit a block's shared memory, with the padding of those that aren't along K, beside 16 rows of 128 bytes a warp of what persistent blocks store"},
+			{Name: "shared", Expr: "stages*BK*((BM+BN)*elem + 32*padded + (1-portable)*(turned_a*BM + turned_b*BN)) + persistent*(2048*warps + 1024) <= shared", Doc: "the stages of A and B fit a block's shared memory, with the padding of those that aren't along K and what is transposed of 8 bits, beside 16 rows of 128 bytes a warp of what persistent blocks store"},
 			{Name: "accumulators", Expr: "BM*BN <= acc*32*warps || persistent == 2 && BM*BN <= turn*32*warps", Doc: "acc sums a thread at most, and turn of them where warpgroups have tiles in turns"},
 			{Name: "warp tile", Expr: "BM*BN >= 256*warps", Doc: "a warp has a 16x16 piece of C at least"},
 			{Name: "copy", Expr: "min(BM, BN)*BK*elem >= 256*warps", Doc: "every other thread copies 16 bytes of each operand at least"},
@@ -53,6 +53,7 @@ func (p *Problem) space() *space.Space {
 			{Name: "portable", Expr: "portable == 0 || wgmma == 1 && cluster == 1 && split == 1 && group == 8 && BM % (16*warps) == 0 && BK*elem <= 128 && BM*BN >= 64*128 && stages <= 4 || maps == 1 && split == 1 && group == 8", Doc: "portable only where there is another way"},
 			{Name: "persistent", Expr: "persistent == 0 || wgmma == 1 && portable == 0 && split == 1 && BM*BN >= 64*256 && (persistent < 2 || warps == 4) && BK*elem == 128 && stages >= 3 && (group > 1 || ceildiv(M, BM) <= 8) && BM % (16*warps) == 0 && ceildiv(M, BM)*ceildiv(N, BN) > sm_count", Doc: "persistent only where warpgroups multiply large tiles, and there is more than one wave of them"},
 			{Name: "hilbert", Expr: "hilbert == 0 || persistent > 0 && group == 8 && ceildiv(M, BM) >= hilbert*cluster && ceildiv(N, BN) >= hilbert", Doc: "Hilbert's curve only for persistent blocks, in whole squares, and with no other groups"},
+			{Name: "transposed", Expr: "turned_a + turned_b == 0 || portable == 1 || stages >= 2 && (turned_b == 0 || BN % 32 == 0)", Doc: "warps of their own transpose operands of 8 bits across K for warpgroups"},
 			{Name: "copy", Expr: "copy == 0 || wgmma == 1 && cluster == 1 && portable == 0 && persistent == 0", Doc: "threads copy to where warpgroups multiply from, each block for itself"},
 			{Name: "pipeline", Expr: "sm >= 80 || stages <= 2", Doc: "before 8.0 a stage is prefetched through registers"},
 			{Name: "grid", Expr: "ceildiv(M, BM)*ceildiv(N, BN)*split <= 2147483647", Doc: "blocks of one launch"},
@@ -78,10 +79,16 @@ func (p *Problem) Space(gpu *target.GPU) (*space.Bound, error) {
 		env["turn"] = 208 // of the 240 registers that such a warpgroup's threads have at most
 	}
 	env["padded"], env["sums"] = p.padded(), p.sums()
-	env["wgmma"], env["maps"] = 0, 0
+	env["wgmma"], env["maps"], env["turned_a"], env["turned_b"] = 0, 0, 0, 0
 	switch {
 	case p.warpgroups(gpu):
 		env["wgmma"] = 1
+		if p.small() && p.transposedA() {
+			env["turned_a"] = 1
+		}
+		if p.small() && !p.transposedB() {
+			env["turned_b"] = 1
+		}
 	case gpu.CC.AtLeast(10, 0) && p.math().Tensor() && p.elem().Bits() == 16:
 		env["maps"] = 1
 	}
@@ -115,9 +122,9 @@ func (p *Problem) sums() int64 {
 }
 
 // warpgroups tells whether warpgroups may multiply the problem's types as its matrices are
-// stored: all but 16-bit floats want B along K.
+// stored: tf32 wants B along K.
 func (p *Problem) warpgroups(gpu *target.GPU) bool {
-	return gpu.CC.SM() == 90 && p.math().Tensor() && (p.elem().Bits() == 16 || p.transposedB())
+	return gpu.CC.SM() == 90 && p.math().Tensor() && (p.elem().Bits() < 32 || p.transposedB())
 }
 
 // preferred lists configurations that do well on large problems of 16-bit types,
