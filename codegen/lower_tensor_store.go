@@ -125,8 +125,13 @@ func (l *lowering) tensorStore(o *ir.Op) {
 			m := l.tensorMap(o, a, s.shared, storeRows)
 			tensor := l.passed(m, o.View().Name+"_map")
 			place := l.boxAt(a, m, b.Const32(s.column), b.Add(row, b.Const32(band)))
-			b.If(first, func() []*simt.Value { b.TensorStore(slot, tensor, place, s.shared.Size()); return nil }, nil)
-			b.BulkCommit()
+			// With the commit behind the branch, too, ptxas makes no predicates of it, and
+			// so knows that one thread asks: else it makes a loop over threads.
+			b.If(first, func() []*simt.Value {
+				b.TensorStore(slot, tensor, place, s.shared.Size())
+				b.BulkCommit()
+				return nil
+			}, nil)
 			n++
 		}
 	}

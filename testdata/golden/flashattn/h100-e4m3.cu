@@ -473,8 +473,8 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const __grid_const
     const u32 r32 = first + r29;
     if (p15) {
       tensor_store_4d(r28, o_map_at, 0u, h, r32, b);
+      cp_async_bulk_commit();
     }
-    cp_async_bulk_commit();
     cp_async_bulk_wait_read<0>();
     const bool p16 = sum[0] < 1.1754944e-38f;
     const float f88 = sum[0] * 4.2949673e+09f;

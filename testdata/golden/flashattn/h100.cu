@@ -639,8 +639,8 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const __grid_const
     const u32 r35 = first + r32;
     if (p17) {
       tensor_store_4d(r31, o_map_at, 0u, h, r35, b);
+      cp_async_bulk_commit();
     }
-    cp_async_bulk_commit();
     cp_async_bulk_wait_read<0>();
     const bool p18 = sum[0] < 1.1754944e-38f;
     const float f151 = sum[0] * 4.2949673e+09f;

@@ -231,8 +231,8 @@ gemm(int M, int N, int K, const __grid_constant__ TensorMap c_map, const __grid_
       const u32 r32 = row + r14;
       if (p6) {
         tensor_store_2d(r13 + 49152, c_map_at, col, r32);
+        cp_async_bulk_commit();
       }
-      cp_async_bulk_commit();
     }
     cp_async_bulk_wait_read<0>();
   } else {

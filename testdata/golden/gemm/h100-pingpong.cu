@@ -248,8 +248,8 @@ gemm(int M, int N, int K, const __grid_constant__ TensorMap c_map, const __grid_
         const u32 r48 = row + ((r4 >> 5) << 4);
         if (p10) {
           tensor_store_2d(r45 + 49152, c_map_at, col, r48);
+          cp_async_bulk_commit();
         }
-        cp_async_bulk_commit();
         const u32 r49 = slot_1 + r11;
         const bool p11 = (int)r49 >= 3;
         const u32 r50 = phase_1 ^ r10;

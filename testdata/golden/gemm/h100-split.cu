@@ -246,8 +246,8 @@ gemm_partial(int M, int N, int K, const __grid_constant__ TensorMap part_map, co
     const u32 r30 = row + (r13 << 4);
     if (p5) {
       tensor_store_3d(r24, part_map_at, col, r30, s);
+      cp_async_bulk_commit();
     }
-    cp_async_bulk_commit();
     cp_async_bulk_wait_read<0>();
   } else {
     if (r13 == 4u) {

@@ -206,8 +206,8 @@ gemm(int M, int N, int K, const __grid_constant__ TensorMap c_map, const __grid_
     const u32 r23 = row + (r9 << 4);
     if (p5) {
       tensor_store_2d(r20, c_map_at, col, r23);
+      cp_async_bulk_commit();
     }
-    cp_async_bulk_commit();
     cp_async_bulk_wait_read<0>();
   } else {
     if (r9 == 4u) {
