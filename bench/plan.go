@@ -28,8 +28,8 @@ func RunPlan(ctx context.Context, d Device, m *Module, p *codegen.Plan, memory [
 		var launches []Launch
 		for i := first; i < first+n; i++ {
 			var at [][]int
-			if points != nil {
-				at = points[i]
+			if points != nil && i >= p.Prologue {
+				at = points[i-p.Prologue]
 			}
 			l, err := planLaunch(d, &p.Steps[i], memory, at)
 			if err != nil {

@@ -37,14 +37,21 @@ type Options struct {
 	// sm_90a, and tensor maps: the code also runs on later GPUs, and whatever launches it
 	// needs no more than a driver's launch.
 	Portable bool
+	// Prologue has the tensor maps made on the GPU, by a small kernel that is launched
+	// before the others, for whoever cannot encode them. A program without any is as it
+	// was.
+	Prologue bool
 }
 
 // Compiled is a program lowered for a target: one module for all its kernels.
 type Compiled struct {
 	Program *ir.Program // as written
-	Staged  []*ir.Kernel
-	Module  *simt.Module
-	Kernels []Kernel
+	// Launched is the program as Plan launches it: as written, or with the kernel of
+	// Options.Prologue before the others, and the buffers that it fills.
+	Launched *ir.Program
+	Staged   []*ir.Kernel // of the kernels as written
+	Module   *simt.Module
+	Kernels  []Kernel
 }
 
 // Kernel is what launching a compiled kernel takes.
@@ -57,6 +64,7 @@ type Kernel struct {
 	PerTile     int       // blocks of a cluster that have a tile together; 1: each has its own
 	Space       []ir.Expr // tiles along each axis, and the blocks of a tile where they are several
 	Waits       bool      // for the launch before, so that it may start while that one runs
+	Maps        []Param   // tensor maps that a prologue makes, in the order in which they lie in the buffer that is the last parameter
 	Wave        int64     // blocks of a persistent kernel at most, in whole clusters; 0: each tile has a block
 	Assume      []Assumption
 	// Bounds are what a launch must check beside: each, over the sizes and integer
@@ -65,7 +73,7 @@ type Kernel struct {
 	Notes  []string // what the target has and the kernel goes without, and why
 }
 
-// TensorMaps tells whether launches take tensor maps.
+// TensorMaps tells whether launches take tensor maps as parameters.
 func (c *Compiled) TensorMaps() bool {
 	return slices.ContainsFunc(c.Kernels, func(k Kernel) bool {
 		return slices.ContainsFunc(k.Params, func(p Param) bool { return p.Kind == ParamTensorMap })
@@ -104,9 +112,27 @@ func Compile(p *ir.Program, gpu *target.GPU, o Options) (*Compiled, error) {
 	if err := Supports(gpu); err != nil {
 		return nil, err
 	}
-	c := &Compiled{Program: p, Module: &simt.Module{Arch: archOf(gpu), SM: gpu.CC.SM()}}
+	if o.Prologue { // where there is something for it to do
+		plain := o
+		plain.Prologue, plain.Dump = false, nil
+		c, err := compile(p, gpu, plain)
+		if err != nil {
+			return nil, err
+		}
+		o.Prologue = c.TensorMaps()
+	}
+	return compile(p, gpu, o)
+}
+
+func compile(p *ir.Program, gpu *target.GPU, o Options) (*Compiled, error) {
+	c := &Compiled{Program: p, Launched: p, Module: &simt.Module{Arch: archOf(gpu), SM: gpu.CC.SM()}}
 	for _, k := range p.Kernels {
 		if err := c.kernel(k, gpu, o); err != nil {
+			return nil, err
+		}
+	}
+	if o.Prologue {
+		if err := c.addPrologue(); err != nil {
 			return nil, err
 		}
 	}
@@ -142,6 +168,10 @@ func (c *Compiled) kernel(k *ir.Kernel, gpu *target.GPU, o Options) error {
 		sm: gpu.CC.SM(), wgmma: own && gpu.Arch() == "sm_90a", maps: own && gpu.CC.AtLeast(9, 0), shared: most,
 	}}
 	s.machine.waits, s.machine.lets = c.dependences(k.Name, gpu)
+	s.machine.changing = s.machine.waits
+	if o.Prologue {
+		s.machine.waits, s.machine.made = true, takeMaps(s.kernel)
+	}
 	for _, p := range pipeline {
 		if err := s.run(p, o); err != nil {
 			return err
@@ -152,7 +182,7 @@ func (c *Compiled) kernel(k *ir.Kernel, gpu *target.GPU, o Options) error {
 	}
 	perTile := dividedBy(s.kernel)
 	out := Kernel{Name: k.Name, Params: s.params, Threads: s.thread.Threads, Cluster: s.thread.Cluster, PerTile: perTile, Bounds: s.bounds, Notes: s.machine.notes}
-	out.Waits = s.machine.waits
+	out.Waits, out.Maps = s.machine.waits, s.maps
 	if s.thread.Persistent {
 		out.Wave = waveOf(gpu, k, out.Cluster)
 	}
@@ -202,6 +232,7 @@ type state struct {
 	machine *machine
 	thread  *simt.Kernel
 	params  []Param
+	maps    []Param
 	bounds  []ir.Expr
 }
 

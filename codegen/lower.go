@@ -21,6 +21,7 @@ type lowering struct {
 	warps   int
 	params  []Param
 	paramAt map[Param]*simt.Value
+	maps    []Param // tensor maps that a prologue makes
 
 	scalars  map[*ir.Value]*simt.Value
 	tiles    map[*ir.Value]*fragment
@@ -34,6 +35,7 @@ type lowering struct {
 
 	copies    []*ir.Op // by tensor maps, not committed yet
 	acquired  *ir.Op   // what they wait for; nil: nothing
+	acquiring *acquisition
 	mbarsMade bool
 	written   bool        // shared memory by threads, since copies by tensor maps would see it
 	role      *int        // being lowered; nil: there are none, or none yet
@@ -51,7 +53,7 @@ type lowering struct {
 }
 
 // lower produces the thread program of a kernel.
-func lower(k *ir.Kernel, m *machine) (*simt.Kernel, []Param, error) {
+func lower(k *ir.Kernel, m *machine) (_ *simt.Kernel, params, maps []Param, err error) {
 	warps := max(k.Hints.Warps, 1)
 	threads := 32 * warps
 	if slices.ContainsFunc(k.Body.Ops, func(o *ir.Op) bool { return o.Code == ir.OpRoles }) {
@@ -65,13 +67,12 @@ func lower(k *ir.Kernel, m *machine) (*simt.Kernel, []Param, error) {
 		counters: map[*ir.Value]counter{},
 		users:    usersOf(k.Body),
 	}
-	var err error
 	var alone, single error
 	if s.Persistent, single = persistentOf(k); single != nil && m.wgmma && !errors.Is(single, errNoCopies) {
 		m.note("blocks have one tile each: %v", single)
 	}
 	if l.plan, err = l.planShared(k); err != nil {
-		return nil, nil, fmt.Errorf("kernel %s: %w", k.Name, err)
+		return nil, nil, nil, fmt.Errorf("kernel %s: %w", k.Name, err)
 	}
 	if s.Pingpong {
 		s.Threads = 32 * (l.mainWarps() + copyWarps)
@@ -90,6 +91,7 @@ func lower(k *ir.Kernel, m *machine) (*simt.Kernel, []Param, error) {
 	if m.waits {
 		l.b.GridWait()
 	}
+	l.acquiring = &acquisition{at: l.b.Mark()}
 	l.tileSpace()
 	if l.cluster.perTile > 1 {
 		l.b.ClusterArrive()
@@ -102,7 +104,7 @@ func lower(k *ir.Kernel, m *machine) (*simt.Kernel, []Param, error) {
 		l.region(k.Body)
 	}
 	l.landAll()
-	return s, l.params, nil
+	return s, l.params, l.maps, nil
 }
 
 // planShared plans the shared memory, and whether warpgroups have tiles in turns: what

@@ -20,13 +20,15 @@ func (l *lowering) roles(o *ir.Op) {
 	fewer, more := l.registersOfRoles(o)
 	run := func(role int) {
 		l.role = &role
+		outer := l.acquiring
+		l.acquiring = &acquisition{at: l.b.Mark()}
 		if l.s.Persistent {
 			l.eachTile(o.Regions[role])
 		} else {
 			l.region(o.Regions[role])
 			l.landAll()
 		}
-		l.role = nil
+		l.role, l.acquiring = nil, outer
 	}
 	anew := func(role int) { // with layouts over its own threads
 		warps := l.warps

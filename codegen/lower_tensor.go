@@ -124,7 +124,7 @@ func (l *lowering) tensorCopy(o *ir.Op, mbar *simt.Value) {
 	m := l.tensorMap(o, a, s, p.rows)
 	inner := a.axisDim(s.Order()[0])
 	to := l.slotAddress(ring, o.Operand("slot"))
-	tensor := l.passed(m, o.View().Name+"_map")
+	tensor := l.mapAt(m, o.View().Name+"_map")
 	firstRow, firstColumn := b.Const32(0), b.Const32(0)
 	blocks := 0
 	if divided {

@@ -123,7 +123,7 @@ func (l *lowering) tensorStore(o *ir.Op) {
 			b.ProxyFence()
 			b.WarpSync()
 			m := l.tensorMap(o, a, s.shared, storeRows)
-			tensor := l.passed(m, o.View().Name+"_map")
+			tensor := l.mapAt(m, o.View().Name+"_map")
 			place := l.boxAt(a, m, b.Const32(s.column), b.Add(row, b.Const32(band)))
 			// With the commit behind the branch, too, ptxas makes no predicates of it, and
 			// so knows that one thread asks: else it makes a loop over threads.

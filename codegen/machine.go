@@ -16,6 +16,9 @@ type machine struct {
 	shared int  // bytes of shared memory that a block may have
 
 	waits, lets bool // the launch before may still run, the next one may start early
+	changing    bool // what the launch before does may change what the kernel reads
+
+	made *ir.Value // the parameter of tensor maps that a prologue makes; nil: each is a parameter
 
 	notes []string // on what a kernel does without
 }

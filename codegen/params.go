@@ -184,7 +184,9 @@ func (l *lowering) passed(p Param, name string) *simt.Value {
 
 // changes tells whether what a parameter points to may change while the kernel runs: it
 // does so itself, or the launch before still does until the kernel has waited for it.
-func (l *lowering) changes(p *ir.Value) bool { return l.m.waits || l.writes(l.k.Body, p) }
+func (l *lowering) changes(p *ir.Value) bool {
+	return l.m.changing || p == l.m.made || l.writes(l.k.Body, p)
+}
 
 // writes tells whether a region stores to a view of the parameter.
 func (l *lowering) writes(r *ir.Region, p *ir.Value) bool {

@@ -17,7 +17,7 @@ var pipeline = append([]pass{
 	{"bounds", func(s *state) error { s.bounds = boundsOf(s.kernel); return nil }},
 	{"layouts", func(s *state) error { layouts(s.kernel, s.machine); return nil }},
 	{"lower", func(s *state) (err error) {
-		s.thread, s.params, err = lower(s.kernel, s.machine)
+		s.thread, s.params, s.maps, err = lower(s.kernel, s.machine)
 		return err
 	}},
 }, cleanup()...)

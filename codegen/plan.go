@@ -23,6 +23,7 @@ type Plan struct {
 	Workspace []int64 // bytes of each workspace buffer; all want 256-byte alignment
 	Clear     []int   // the workspace buffers that must be zero before every run
 	Steps     []PlanStep
+	Prologue  int // how many of the steps make ready what the program's own take
 }
 
 // PlanStep is one launch. The grid and block are one-dimensional.
@@ -104,7 +105,7 @@ func (c *Compiled) plan(args []Argument) (*Plan, error) {
 	for i, v := range p.Params {
 		names[v.Name] = i
 	}
-	for i, w := range p.Workspace {
+	for i, w := range c.Launched.Workspace {
 		a, bytes, err := workspace(w, env)
 		if err != nil {
 			return nil, err
@@ -116,7 +117,8 @@ func (c *Compiled) plan(args []Argument) (*Plan, error) {
 			plan.Clear = append(plan.Clear, i)
 		}
 	}
-	for i, s := range p.Steps {
+	plan.Prologue = len(c.Launched.Steps) - len(p.Steps)
+	for i, s := range c.Launched.Steps {
 		step, err := c.step(s, all, names)
 		if err != nil {
 			return nil, fmt.Errorf("kernel %s: %w", s.Kernel, err)
@@ -186,7 +188,7 @@ func (c *Compiled) step(s ir.Step, all []Argument, names map[string]int) (PlanSt
 			k = &c.Kernels[i]
 		}
 	}
-	src := c.Program.Kernel(s.Kernel)
+	src := c.Launched.Kernel(s.Kernel)
 	out := PlanStep{Kernel: k.Name, Threads: k.Threads, SharedBytes: k.SharedBytes, Grid: 1, order: src.Order, blocks: int64(k.Cluster / k.PerTile), perTile: int64(k.PerTile), Early: k.Waits}
 	args := make([]Argument, len(s.Args))
 	memory := make([]int, len(s.Args))

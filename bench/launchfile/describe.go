@@ -25,7 +25,7 @@ func Describe(c *codegen.Compiled, p *codegen.Plan, args []codegen.Argument, wri
 			Bytes: spanned(args[i]) * bits / 8, Align: int(bits / 8), Written: written[i],
 		})
 	}
-	for i, w := range c.Program.Workspace {
+	for i, w := range c.Launched.Workspace {
 		f.Workspace = append(f.Workspace, Workspace{Name: w.Name, Type: w.Elem.String(), Bytes: p.Workspace[i], Align: workspaceAlign, Zero: w.Zero})
 	}
 	for i := range p.Steps {
@@ -77,8 +77,8 @@ func (f *File) launch(c *codegen.Compiled, i int, s *codegen.PlanStep) (*Launch,
 	for _, e := range k.Space {
 		l.Tiles = append(l.Tiles, e.String())
 	}
-	names := c.Program.Steps[i].Args // by the kernel's own parameters
-	tile := c.Program.Kernel(s.Kernel)
+	names := c.Launched.Steps[i].Args // by the kernel's own parameters
+	tile := c.Launched.Kernel(s.Kernel)
 	for _, a := range tile.Assume {
 		for j, v := range tile.Params {
 			if v == a.Param {

@@ -1,12 +1,36 @@
 package vm
 
 import (
+	"sync"
+
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/ptx"
 )
 
 // A tensor map that a kernel writes is seen by copies only once some thread has acquired
 // it by fence.proxy.tensormap: PTX ISA 9.7.13.4.
+
+// madeMaps are the places in global memory to which kernels of any launch have published
+// tensor maps.
+type madeMaps struct {
+	mu sync.Mutex
+	at map[uint64]bool
+}
+
+func (m *madeMaps) add(addr uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.at == nil {
+		m.at = map[uint64]bool{}
+	}
+	m.at[addr] = true
+}
+
+func (m *madeMaps) has(addr uint64) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.at[addr]
+}
 
 // acquireMaps notes the tensor maps that lanes acquire.
 func (r *raceState) acquireMaps(w *warp, in *inst, lanes uint32) {
@@ -20,8 +44,8 @@ func (r *raceState) acquireMaps(w *warp, in *inst, lanes uint32) {
 	}
 }
 
-// unacquired reports a tensor map that the block's threads wrote and that none of them has
-// acquired.
+// unacquired reports a tensor map that the block's threads wrote, or that kernels published,
+// and that none of them has acquired.
 func (r *raceState) unacquired(c *bulkCopy, addr uint64) {
 	if r.maps[addr] {
 		return
@@ -39,5 +63,8 @@ func (r *raceState) unacquired(c *bulkCopy, addr uint64) {
 		at := side{w: c.w, in: c.in, lane: c.lane, space: ptx.SpaceGlobal, addr: a}
 		r.reportAs(bench.MissingProxyFence, &at, e.src, int(e.warp), s.lane(), "wrote it, a tensor map that nobody in the block has acquired by fence.proxy.tensormap")
 		return
+	}
+	if r.b.l.dev.made.has(addr) {
+		c.w.faultAt(bench.MissingProxyFence, c.in, c.lane, &addr, "global", "another block or launch made this tensor map, and nobody in the block has acquired it by fence.proxy.tensormap")
 	}
 }

@@ -479,6 +479,7 @@ func publishMap(w *warp, in *inst) {
 	lane := firstLane(m)
 	if src := w.sharedMap(in, lane, from[lane], false); src != nil {
 		w.globalPieces(in, in.bulk.global, lane, to[lane], TensorMapSize, true, 0, nil, func(b []byte, at int) { copy(b, src[at:]) })
+		w.b.l.dev.made.add(to[lane])
 	}
 	w.mask = saved
 }

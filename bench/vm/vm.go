@@ -85,6 +85,7 @@ type Device struct {
 	opt      Options
 	mem      memory
 	l2       l2Cache
+	made     madeMaps
 	modules  map[int]*module
 	fitting  *target.GPU // without a GPU of the options: that of the last module
 	nextID   int

@@ -87,6 +87,8 @@ func shortName(in *simt.Instr, opcode string) string {
 		kept = []string{strings.Replace(in.Op.String(), "mbar", "mbarrier", 1)}
 	case simt.OpTensorStore:
 		kept = []string{"tensor_store", kept[4]}
+	case simt.OpMapSet, simt.OpMapPublish, simt.OpMapAcquire:
+		kept = []string{mapWord(in)}
 	case simt.OpTensorLoad:
 		kept = []string{"tensor_load", kept[4]}
 		if in.Imm != 0 {
@@ -229,6 +231,8 @@ func (p *printer) assembly(in *simt.Instr) assembled {
 		return p.copyAsync(in)
 	case simt.OpMbarInit, simt.OpMbarArrive, simt.OpMbarExpect, simt.OpMbarWait, simt.OpMbarArriveAt, simt.OpMbarCopied, simt.OpStAt, simt.OpTensorLoad, simt.OpTensorStore:
 		return p.barrierObject(in)
+	case simt.OpMapSet, simt.OpMapPublish, simt.OpMapAcquire:
+		return p.tensorMap(in)
 	}
 	return p.plain(in)
 }

@@ -320,7 +320,7 @@ func (f *variantWriter) body() error {
 		f.add(s.read())
 		f.symbols[s.Symbol] = variable(lowerFirst(s.Field))
 	}
-	p := f.v.Compiled.Program
+	p := f.v.Compiled.Launched
 	for _, v := range p.Params {
 		t := tensor{name: v.Name, elem: v.Type.Elem}
 		for _, d := range v.Type.Dims {
@@ -395,7 +395,7 @@ func (f *variantWriter) step(s ir.Step, first bool) error {
 			k = &c.Kernels[i]
 		}
 	}
-	src := c.Program.Kernel(s.Kernel)
+	src := c.Launched.Kernel(s.Kernel)
 	names := map[string]int{}
 	for i, v := range f.views {
 		names[v.name] = i

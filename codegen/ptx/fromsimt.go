@@ -42,8 +42,8 @@ func supported(m *simt.Module, k *simt.Kernel) (err error) {
 		if _, sm := in.Requires(); sm > m.SM && err == nil {
 			err = fmt.Errorf("kernel %s for %s: %s needs sm_%d", k.Name, m.Arch, in.Opcode(), sm)
 		}
-		if in.Op.Specific() && m.Arch != "sm_90a" && err == nil {
-			err = fmt.Errorf("kernel %s for %s: %s needs sm_90a", k.Name, m.Arch, in.Opcode())
+		if arch := m.Lacks(in.Op); arch != "" && err == nil {
+			err = fmt.Errorf("kernel %s for %s: %s needs %s", k.Name, m.Arch, in.Opcode(), arch)
 		}
 	})
 	return err
@@ -314,7 +314,7 @@ func (e *emitter) opcode(in *simt.Instr) *Opcode {
 	switch in.Op {
 	case simt.OpCpAsync:
 		key.imm = int64(in.CpAsyncBytes())
-	case simt.OpFloatCvt, simt.OpWgmma:
+	case simt.OpFloatCvt, simt.OpWgmma, simt.OpMapSet:
 		key.imm = in.Imm
 	case simt.OpTensorStore:
 		key.imm = int64(len(in.Args))

@@ -90,6 +90,23 @@ func (e *emitter) tensorStore(in *simt.Instr) {
 	e.guard(e.op(c, box, e.at(in.Args[0], int64(in.Offset))), in)
 }
 
+// tensorMap is an instruction on a tensor map in memory.
+func (e *emitter) tensorMap(in *simt.Instr) {
+	c, at := e.opcode(in), e.at(in.Args[0], int64(in.Offset))
+	switch in.Op {
+	case simt.OpMapSet:
+		ops := []Operand{at}
+		if f := in.MapField(); f.Numbered() {
+			ops = append(ops, operandInt(int64(f.Dim)))
+		}
+		e.op(c, append(ops, e.value(in.Args[1]))...)
+	case simt.OpMapPublish:
+		e.op(c, at, e.at(in.Args[1], 0), operandInt(simt.MapBytes))
+	default:
+		e.op(c, at, operandInt(simt.MapBytes))
+	}
+}
+
 // vectorOf is {a, b, ...} of registers and immediates.
 func (e *emitter) vectorOf(vs []*simt.Value) Operand {
 	o, parts := e.group(OpVector, len(vs))

@@ -43,6 +43,8 @@ func (e *emitter) instr(in *simt.Instr) {
 		e.tensorLoad(in)
 	case simt.OpTensorStore:
 		e.tensorStore(in)
+	case simt.OpMapSet, simt.OpMapPublish, simt.OpMapAcquire:
+		e.tensorMap(in)
 	case simt.OpShfl, simt.OpVote, simt.OpBallot, simt.OpRedux, simt.OpMatch, simt.OpElect:
 		e.warp(in)
 	case simt.OpBar, simt.OpBarArrive, simt.OpWarpSync, simt.OpFence, simt.OpCpAsyncWait, simt.OpBulkWait, simt.OpProxyFence, simt.OpMaxRegisters, simt.OpClusterArrive, simt.OpClusterWait:

@@ -41,6 +41,8 @@ func (in *Instr) Opcode() string {
 		return in.wgmmaOpcode()
 	case OpTensorLoad, OpTensorStore:
 		return in.tensorOpcode()
+	case OpMapSet:
+		return in.MapField().opcode()
 	}
 	t := in.Op.Info().PTX
 	if strings.IndexByte(t, '$') < 0 {

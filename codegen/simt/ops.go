@@ -1,5 +1,7 @@
 package simt
 
+import "fmt"
+
 // Op is an operation of the thread IR: a row of the table below.
 type Op uint8
 
@@ -121,6 +123,11 @@ const (
 	OpProxyFence
 	OpMaxRegisters // Imm: registers of each thread
 
+	// Tensor maps in memory.
+	OpMapSet     // (shared, value); Imm: its MapField
+	OpMapPublish // (global, shared): copies a tensor map for the warp, and releases it to copies
+	OpMapAcquire // (global): copies by the thread see the tensor map there as it was released
+
 	// Between launches of a stream.
 	OpGridLaunch // the next grid may start, once all blocks have come here or are over
 	OpGridWait   // for all that the grids before have done
@@ -188,14 +195,26 @@ type OpInfo struct {
 	SM     int    // least target, 0 for any
 }
 
-// Specific tells whether an operation is of the architecture sm_90a alone, which no other
-// runs.
+// Specific tells whether an operation needs a target whose name ends in an a, which no
+// other GPU runs.
 func (op Op) Specific() bool {
 	switch op {
-	case OpWgmmaFence, OpWgmma, OpWgmmaCommit, OpWgmmaWait, OpMaxRegisters:
+	case OpWgmmaFence, OpWgmma, OpWgmmaCommit, OpWgmmaWait, OpMaxRegisters, OpMapSet:
 		return true
 	}
 	return false
+}
+
+// Lacks names the target that an operation needs where the module's has not got it; ""
+// where it has.
+func (m *Module) Lacks(op Op) string {
+	switch own := fmt.Sprintf("sm_%da", m.SM); {
+	case !op.Specific() || m.Arch == "sm_90a" || op == OpMapSet && m.Arch == own:
+		return ""
+	case op == OpMapSet && m.SM >= 90:
+		return own
+	}
+	return "sm_90a"
 }
 
 // Specific tells whether the kernel needs a target whose name ends in an a.
@@ -310,6 +329,10 @@ var ops = [numOps]OpInfo{
 	OpBulkWait:     {Name: "bulk_wait", Types: setOf(Void), Effect: Orders, Pipe: PipeLSU, PTX: "cp.async.bulk.wait_group.read", Ver: 80, SM: 90},
 	OpProxyFence:   {Name: "proxy_fence", Types: setOf(Void), Effect: Orders, Pipe: PipeLSU, PTX: "fence.proxy.async.shared::cta", Ver: 80, SM: 90},
 	OpMaxRegisters: {Name: "max_registers", Types: setOf(Void), Effect: Orders | Convergent, Pipe: PipeCtrl, PTX: "setmaxnreg.$R.sync.aligned.u32", Ver: 80, SM: 90},
+
+	OpMapSet:     {Name: "map_set", Args: "sT", Types: setOf(I32, I64, Ptr), Effect: Reads | Writes, Pipe: PipeLSU, Ver: 85, SM: 90},
+	OpMapPublish: {Name: "map_publish", Args: "gs", Types: setOf(Void), Effect: Reads | Writes | Orders | Convergent, Pipe: PipeLSU, PTX: "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned", Ver: 83, SM: 90},
+	OpMapAcquire: {Name: "map_acquire", Args: "g", Types: setOf(Void), Effect: Orders, Pipe: PipeLSU, PTX: "fence.proxy.tensormap::generic.acquire.gpu", Ver: 83, SM: 90},
 
 	OpGridLaunch: {Name: "grid_launch", Types: setOf(Void), Effect: Orders, Pipe: PipeCtrl, PTX: "griddepcontrol.launch_dependents", Ver: 78, SM: 90},
 	OpGridWait:   {Name: "grid_wait", Types: setOf(Void), Effect: Orders, Pipe: PipeCtrl, PTX: "griddepcontrol.wait", Ver: 78, SM: 90},

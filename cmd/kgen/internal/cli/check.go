@@ -23,6 +23,7 @@ import (
 type checkFlags struct {
 	set   []string
 	via   choice
+	maps  choice
 	parts int
 	vm    machineFlags
 }
@@ -57,7 +58,7 @@ type regionReport struct {
 }
 
 func (a *app) checkCommand() *cobra.Command {
-	f := &checkFlags{via: choice{value: "ptx", words: []string{"ptx", "nvrtc"}}, vm: newMachineFlags()}
+	f := &checkFlags{via: choice{value: "ptx", words: []string{"ptx", "nvrtc"}}, maps: *mapsChoice(), vm: newMachineFlags()}
 	var file launchFlags
 	return a.familyCommand(familyVerb{
 		name:  "check",
@@ -82,6 +83,7 @@ and 3 when not.`,
 		flags: func(c *cobra.Command) {
 			settingFlag(c, &f.set)
 			choiceFlag(c, &f.via, "via", "whose PTX runs: our own, or NVRTC's of our CUDA C")
+			choiceFlag(c, &f.maps, "maps", mapsDoc)
 			c.Flags().IntVar(&f.parts, "parts", 4, "run `N` pieces of the problem")
 			f.vm.declare(c)
 			a.jsonFlag(c)
@@ -173,7 +175,7 @@ func checkable(p family.Problem, plan *codegen.Plan, parts []family.Part) error 
 
 // run compiles the configuration, runs pieces of the problem and compares them.
 func (r *checkReport) run(ctx context.Context, j *job, f *checkFlags, dev bench.Device) error {
-	c, plan, err := j.lower(r.Config, codegen.Options{Verify: true})
+	c, plan, err := j.lower(r.Config, codegen.Options{Verify: true, Prologue: f.maps.value == byPrologue})
 	if err != nil {
 		return err
 	}

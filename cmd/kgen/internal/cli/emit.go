@@ -22,7 +22,7 @@ import (
 var stages = []string{"tile", "staged", "simt", "cuda", "ptx", "sass"}
 
 func (a *app) emitCommand() *cobra.Command {
-	stage := &choice{words: stages}
+	stage, maps := &choice{words: stages}, mapsChoice()
 	var set []string
 	var passes, portable bool
 	var file, launch string
@@ -50,6 +50,7 @@ What stage tile prints can be edited and read back as a file.`,
 			settingFlag(c, &set)
 			launchFlag(c, &launch)
 			c.Flags().BoolVar(&portable, "portable", false, "leave out tensor maps and what only the GPU's own architecture has, such as wgmma on sm_90a")
+			choiceFlag(c, maps, "maps", mapsDoc)
 			c.Flags().BoolVar(&passes, "passes", false, "print the program after each pass, and what --stage names if given")
 			c.Flags().StringVarP(&file, "output", "o", "", "write to `FILE`, whole or not at all; - is standard output")
 		},
@@ -64,7 +65,7 @@ What stage tile prints can be edited and read back as a file.`,
 			if err != nil {
 				return err
 			}
-			l := a.listing(ctx, stage.value, passes, portable)
+			l := a.listing(ctx, stage.value, passes, codegen.Options{Portable: portable, Prologue: maps.value == byPrologue})
 			c, plan, err := j.lower(config, l.options())
 			if err != nil {
 				return err
@@ -103,13 +104,24 @@ What stage tile prints can be edited and read back as a file.`,
 			if err != nil {
 				return usage(err)
 			}
-			text, err := a.listing(ctx, stage.value, passes, portable).file(program, gpu)
+			text, err := a.listing(ctx, stage.value, passes, codegen.Options{Portable: portable, Prologue: maps.value == byPrologue}).file(program, gpu)
 			if err != nil {
 				return fileError(name, err)
 			}
 			return a.write(file, []byte(text))
 		},
 	})
+}
+
+// byPrologue is who makes tensor maps where launches do not take them as parameters.
+const byPrologue = "prologue"
+
+// mapsDoc says what the flag is for.
+const mapsDoc = "how kernels get tensor maps: as parameters, which launches encode, or from a kernel before them, which makes them on the GPU"
+
+// mapsChoice is the flag for it.
+func mapsChoice() *choice {
+	return &choice{value: "parameter", words: []string{"parameter", byPrologue}}
 }
 
 // maxProgramBytes bounds files of tile IR: those of the families are below 10 KB.
@@ -152,15 +164,16 @@ func fileError(name string, err error) error {
 
 // listing is a program's text at a stage, after those of the passes if asked.
 type listing struct {
-	stage            string
-	passes, portable bool
+	stage  string
+	passes bool
+	asked  codegen.Options
 
 	sass  func(c *codegen.Compiled) (string, error)
 	dumps strings.Builder
 }
 
-func (a *app) listing(ctx context.Context, stage string, passes, portable bool) *listing {
-	return &listing{stage: stage, passes: passes, portable: portable, sass: func(c *codegen.Compiled) (string, error) { return a.sass(ctx, c) }}
+func (a *app) listing(ctx context.Context, stage string, passes bool, asked codegen.Options) *listing {
+	return &listing{stage: stage, passes: passes, asked: asked, sass: func(c *codegen.Compiled) (string, error) { return a.sass(ctx, c) }}
 }
 
 // sass is what a compiler makes of a program, as nvdisasm prints it.
@@ -200,7 +213,8 @@ func emitLaunch(d *launchfile.File, launch, file, stage, text string) (string, e
 
 // options make a compilation write down what the passes do.
 func (l *listing) options() codegen.Options {
-	o := codegen.Options{Verify: true, Portable: l.portable}
+	o := l.asked
+	o.Verify = true
 	if l.passes {
 		o.Dump = func(kernel, pass, text string) {
 			l.dumps.WriteString("\n// kernel " + kernel + " after " + pass + "\n" + text)
