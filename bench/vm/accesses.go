@@ -141,6 +141,9 @@ func (x *across) eachTrace(f func(t trace) trace) {
 			}
 			o.open(&list[i])
 			all := []*pageTraces{&o.w, &o.r}
+			if o.rival {
+				all = append(all, &o.rivals)
+			}
 			for j := range o.parts {
 				all = append(all, &o.older[j])
 			}

@@ -112,6 +112,7 @@ func (r *raceState) compareReads(x *across, set *readSet) {
 			word := i<<4 + first>>2
 			mine := meeter{r, x, p, p.key<<shadowBits + uint64(4*word), t, set.s.event(), false}
 			mine.againstWrites(word)
+			mine.againstRivals(word)
 			x.keepRead(word, t)
 		}
 	}
@@ -170,6 +171,7 @@ func (r *raceState) compare(x *across, p *page) {
 			t := r.trace(x, rs, rm)
 			mine := meeter{r, x, p, addr, t, rs.event(), false}
 			mine.againstWrites(word)
+			mine.againstRivals(word)
 			x.keepRead(word, t)
 		}
 	}
@@ -204,6 +206,14 @@ func (m *meeter) againstWrites(word int) {
 	}
 }
 
+// againstRivals compares a read with a strong write that one of the block's own may
+// have come after.
+func (m *meeter) againstRivals(word int) {
+	if m.x.page.rival {
+		m.against(m.x.page.rivals[word], true)
+	}
+}
+
 // against compares with one access of another block.
 func (m *meeter) against(old trace, oldWrote bool) {
 	if old == 0 || old.bytes()&m.mine.bytes() == 0 {
@@ -217,7 +227,7 @@ func (m *meeter) against(old trace, oldWrote bool) {
 	}
 	e := &r.events[m.id]
 	if e.remote != nil && a.knownTo(e.remote[m.mine.lane()].of(block), old.lane()) {
-		if oldWrote && e.flags&eventProxy != 0 && a.flags&eventAsync == 0 && !a.knownTo(e.remote[m.mine.lane()].proxyOf(block), old.lane()) {
+		if oldWrote && e.flags&eventProxy != 0 && a.flags&eventAsync == 0 && !a.knownTo(e.remote[m.mine.lane()].proxyOf(block).global, old.lane()) {
 			m.report(bench.MissingProxyFence, a, old.lane(), true)
 		}
 		return

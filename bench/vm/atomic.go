@@ -412,7 +412,8 @@ func (d *decoder) fence(op string) {
 	case op == "membar":
 		f.scope = d.scopeOf(scopeSystem)
 		if d.has("proxy") {
-			f.proxy = d.take("alias", "async", "async.global")
+			f.proxy = d.take("alias", "async")
+			f.spaces(d)
 		}
 	case d.has("proxy"):
 		d.proxyFence(f)
@@ -457,6 +458,12 @@ type fenceOp struct {
 	inits   bool // it orders only initialisations of mbarriers
 }
 
+// spaces reads which memory a fence is for.
+func (f *fenceOp) spaces(d *decoder) {
+	s := d.take("global", "shared::cta", "shared::cluster", "shared")
+	f.global, f.shared = s == "" || s == "global", s != "global"
+}
+
 func (d *decoder) proxyFence(f *fenceOp) {
 	f.order = weak
 	switch w := d.take("alias", "async", "tensormap::generic", "async::generic"); w {
@@ -464,14 +471,7 @@ func (d *decoder) proxyFence(f *fenceOp) {
 		f.proxy = "alias"
 	case "async":
 		f.proxy = "async"
-		switch d.take("global", "shared::cta", "shared::cluster") {
-		case "global":
-			f.global = true
-		case "":
-			f.global, f.shared = true, true
-		default:
-			f.shared = true
-		}
+		f.spaces(d)
 	case "tensormap::generic":
 		f.proxy = "tensormap"
 		f.address = d.take("acquire", "release") == "acquire"

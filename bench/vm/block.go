@@ -291,6 +291,7 @@ func (w *warp) slice() stop {
 		if w.mask == 0 && !w.next() {
 			if w.live == 0 && len(w.paths) == 0 {
 				w.b.ended++
+				w.cta.takeRegisters(w, 0)
 			}
 			return stopPath
 		}

@@ -1,5 +1,7 @@
 package vm
 
+import "github.com/kgen-dev/kgen/codegen/ptx"
+
 // Happens-before by vector clocks. A warp's time is a tick, which moves on at
 // every operation that orders memory; a thread's clock says up to which tick it
 // knows of each lane of each warp of its block, and of other blocks' too.
@@ -132,7 +134,30 @@ type clock []blockClock
 type blockClock struct {
 	block int64
 	v     vclock
-	proxy vclock // of the block's own: what is visible to the async proxy
+	proxy seen // of the block's own
+}
+
+// seen is what is visible to the async proxy, of each space.
+type seen struct{ shared, global vclock }
+
+// of is that of a space.
+func (s seen) of(space ptx.Space) vclock {
+	if space == ptx.SpaceGlobal {
+		return s.global
+	}
+	return s.shared
+}
+
+func (s seen) join(o seen) seen {
+	if s.shared.is(s.global) && o.shared.is(o.global) {
+		v := s.shared.join(o.shared)
+		return seen{v, v}
+	}
+	return seen{s.shared.join(o.shared), s.global.join(o.global)}
+}
+
+func (s seen) covers(o seen) bool {
+	return s.shared.covers(o.shared) && (s.shared.is(s.global) && o.shared.is(o.global) || s.global.covers(o.global))
 }
 
 func (c clock) of(block int64) vclock {
@@ -144,13 +169,13 @@ func (c clock) of(block int64) vclock {
 	return nil
 }
 
-func (c clock) proxyOf(block int64) vclock {
+func (c clock) proxyOf(block int64) seen {
 	for i := range c {
 		if c[i].block == block {
 			return c[i].proxy
 		}
 	}
-	return nil
+	return seen{}
 }
 
 // join is the later of two clocks in everything.
@@ -196,14 +221,14 @@ func (c clock) covers(o clock) bool {
 	return true
 }
 
-// seen is a clock all of which is visible to the async proxy.
-func (c clock) seen() clock {
+// seen is a clock all of which is visible to the async proxy, in the spaces of a fence.
+func (c clock) seen(f *fenceOp) clock {
 	if len(c) == 0 {
 		return c
 	}
 	out := make(clock, len(c))
 	for i, k := range c {
-		out[i] = blockClock{k.block, k.v, k.proxy.join(k.v)}
+		out[i] = blockClock{k.block, k.v, k.proxy.join(f.shows(k.v))}
 	}
 	return out
 }
@@ -224,7 +249,7 @@ type warpClock struct {
 	tick   uint32
 	own    [warpSize]vclock // of the lanes' own block, beyond the block's floor
 	remote [warpSize]clock  // of other blocks
-	proxy  [warpSize]vclock // what a lane knows to be visible to the async proxy
+	proxy  [warpSize]seen   // what a lane knows to be visible to the async proxy
 	any    bool             // some lane knows something beyond the floor
 
 	hasRemote bool

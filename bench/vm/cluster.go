@@ -32,6 +32,8 @@ type cta struct {
 	noneLeft bool // its threads saw that no other block was left to take over
 	far      bool // remote has some
 
+	freeRegisters int // for each thread of a warp
+
 	tensor *tensorMemory // nil: not used so far
 	issues []issueOrder  // of wgmma, by group of four warps
 

@@ -97,6 +97,7 @@ func (b *block) start(order int64) {
 		for i, n := range l.within(c.rank) {
 			c.id[i] += n
 		}
+		c.freeRegisters = 0
 		c.bars, c.gone, c.noneLeft, c.known, c.issues = [16]barrier{}, false, false, nil, nil
 		c.keepUses()
 		clear(c.landed)
@@ -132,10 +133,12 @@ func (b *block) start(order int64) {
 	if b.race != nil {
 		b.race.reset()
 	}
+	registers := l.registersAtLaunch()
 	for _, w := range b.warps {
 		lanes := min(l.threads-w.number*warpSize, warpSize)
 		w.live = uint32(1<<lanes - 1)
 		w.mask, w.started = w.live, w.live
+		w.registers = registers
 		if w.localUndef != nil {
 			w.localUndef.reset()
 		}

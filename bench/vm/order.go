@@ -39,7 +39,7 @@ func (r *raceState) learn(w *warp, lanes uint32, c clock) {
 			before, after, first = old, old.join(own), false
 		}
 		w.clock.own[i] = after
-		if proxy != nil {
+		if proxy.shared != nil || proxy.global != nil {
 			w.clock.proxy[i] = w.clock.proxy[i].join(proxy)
 		}
 		if len(remote) > 0 {
@@ -216,7 +216,7 @@ func (r *raceState) moveFloor() {
 		r.ticks[i] = w.clock.tick
 		w.clock.tick++
 		if known {
-			w.clock.own, w.clock.proxy = [warpSize]vclock{}, [warpSize]vclock{}
+			w.clock.own, w.clock.proxy = [warpSize]vclock{}, [warpSize]seen{}
 			for l := range w.clock.remote {
 				w.clock.remote[l] = remote
 			}
@@ -249,7 +249,8 @@ func (w *warp) orderLanes(lanes uint32) {
 		return
 	}
 	r.settleLog()
-	var own, proxy vclock
+	var own vclock
+	var proxy seen
 	var remote clock
 	for l := lanes; l != 0; l &= l - 1 {
 		i := firstLane(l)

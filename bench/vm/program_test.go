@@ -18,6 +18,7 @@ import (
 type small struct {
 	target  string // "sm_80"
 	decls   string // at module level
+	entry   string // what the kernel asks for: ".maxnreg 128"
 	regs    string // ".reg .b32 r<9>;"
 	body    string // parameters are p0, p1, ...: pointers to the buffers
 	grid    uint32
@@ -54,7 +55,7 @@ func (s small) text(buffers int) string {
 	if s.tensor != nil {
 		b.WriteString(", .param .align 64 .b8 map[128]")
 	}
-	fmt.Fprintf(&b, ") {\n.reg .b64 %%in<%d>;\n.reg .b32 %%t;\n%s\nmov.u32 %%t, %%tid.x;\n", max(buffers, 1), s.regs)
+	fmt.Fprintf(&b, ")\n%s {\n.reg .b64 %%in<%d>;\n.reg .b32 %%t;\n%s\nmov.u32 %%t, %%tid.x;\n", s.entry, max(buffers, 1), s.regs)
 	for i := range buffers {
 		fmt.Fprintf(&b, "ld.param.u64 %%in%d, [p%d];\n", i, i)
 	}

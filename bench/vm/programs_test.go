@@ -79,6 +79,8 @@ func (m *misdeed) line(t *testing.T, line string) {
 		m.p.fresh = number()
 	case "target":
 		m.p.target = value
+	case "entry":
+		m.p.entry = value
 	case "decls":
 		m.p.decls += value
 	case "fix":

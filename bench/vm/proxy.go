@@ -240,7 +240,7 @@ func (r *raceState) hidden(w stamp, at *side) bool {
 	if e.agent != 0 {
 		who, lane = int(e.agent), 0
 	}
-	return !r.proxied.knows(who, lane, e.tick) && !at.w.clock.proxy[at.lane].knows(who, lane, e.tick) && r.before(w, at.w, at.lane)
+	return !r.proxied.of(at.space).knows(who, lane, e.tick) && !at.w.clock.proxy[at.lane].of(at.space).knows(who, lane, e.tick) && r.before(w, at.w, at.lane)
 }
 
 // bulkRead ends a store's read: from now on it counts as the issuing thread's.
@@ -253,6 +253,17 @@ func (r *raceState) bulkRead(c *bulkCopy) {
 	c.reading = nil
 }
 
+// shows is what a fence makes visible to the async proxy of what a thread knows.
+func (f *fenceOp) shows(v vclock) (s seen) {
+	if f.shared {
+		s.shared = v
+	}
+	if f.global {
+		s.global = v
+	}
+	return s
+}
+
 // proxyFence makes all that lanes know of visible to the async proxy.
 func (r *raceState) proxyFence(w *warp, f *fenceOp, lanes uint32) {
 	if f.proxy != "async" {
@@ -262,8 +273,8 @@ func (r *raceState) proxyFence(w *warp, f *fenceOp, lanes uint32) {
 	for l := lanes; l != 0; l &= l - 1 {
 		i := firstLane(l)
 		all := r.snapshot(w, 1<<i).of(r.b.order)
-		w.clock.proxy[i] = w.clock.proxy[i].join(all)
-		w.clock.remote[i] = w.clock.remote[i].seen()
+		w.clock.proxy[i] = w.clock.proxy[i].join(f.shows(all))
+		w.clock.remote[i] = w.clock.remote[i].seen(f)
 	}
 	w.clock.snap = nil
 	w.clock.any = true

@@ -47,7 +47,7 @@ type raceState struct {
 	astray    faultList          // held back: addresses of tensor memory that are none
 	unready   bool               // an mbarrier was used that was not known to be initialised
 	heard     vclock             // in a cluster: what its threads knew at the floor
-	proxied   vclock             // what is visible to the async proxy, up to the floor
+	proxied   seen               // what is visible to the async proxy, up to the floor
 	proxies   bool               // some fence made something visible to it
 	global    []uint32           // of each event the number of its record; 0 is none yet
 	off       bool               // too much to keep
@@ -131,7 +131,7 @@ func (r *raceState) reset() {
 	r.fetches.list = r.fetches.list[:0]
 	r.unseen.list = r.unseen.list[:0]
 	r.arrivals, r.astray, r.unready = faultList{most: r.b.faults.most}, faultList{most: r.b.faults.most}, false
-	r.held, r.global, r.flights, r.proxied, r.proxies = r.held[:0], r.global[:0], r.flights[:0], nil, false
+	r.held, r.global, r.flights, r.proxied, r.proxies = r.held[:0], r.global[:0], r.flights[:0], seen{}, false
 	for _, w := range r.b.warps {
 		cache := w.clock.cache
 		clear(cache)

@@ -5,8 +5,9 @@ import "unsafe"
 // shadow is what a launch remembers of the blocks' accesses to a page of
 // global memory, word by word: the last write, and a read.
 type shadow struct {
-	w, r  *traces
-	older *[wordBytes - 1]*traces // of words that blocks wrote in parts: the writes before w
+	w, r   *traces
+	rivals *traces                 // strong writes that others' strong writes came after
+	older  *[wordBytes - 1]*traces // of words that blocks wrote in parts: the writes before w
 }
 
 // wordBytes is how many blocks may have written the bytes of a word last.
@@ -14,10 +15,12 @@ const wordBytes = 4
 
 // openPage is the page that is being compared: its traces, unpacked.
 type openPage struct {
-	s     *shadow
-	w, r  pageTraces
-	older [wordBytes - 1]pageTraces
-	parts int // of older that are in use
+	s      *shadow
+	w, r   pageTraces
+	rivals pageTraces
+	rival  bool // there are some
+	older  [wordBytes - 1]pageTraces
+	parts  int // of older that are in use
 }
 
 // load opens the shadow of a block's page.
@@ -42,7 +45,7 @@ func (x *across) shadow(p *page) *shadow {
 
 // size is how many bytes a shadow's traces take.
 func (s *shadow) size() int64 {
-	n := s.w.size() + s.r.size()
+	n := s.w.size() + s.r.size() + s.rivals.size()
 	if s.older != nil {
 		n += int64(unsafe.Sizeof(*s.older))
 		for _, t := range s.older {
@@ -55,6 +58,9 @@ func (s *shadow) size() int64 {
 // open unpacks a shadow's traces.
 func (o *openPage) open(s *shadow) {
 	o.s, o.parts = s, 0
+	if o.rival = s.rivals != nil; o.rival {
+		s.rivals.unpack(&o.rivals)
+	}
 	s.w.unpack(&o.w)
 	s.r.unpack(&o.r)
 	if s.older != nil {
@@ -72,6 +78,9 @@ func (x *across) store(room bool) {
 	o := &x.page
 	x.kept -= o.s.size()
 	o.s.w, o.s.r = o.s.w.pack(&o.w, true), o.s.r.pack(&o.r, room)
+	if o.rival {
+		o.s.rivals = o.s.rivals.pack(&o.rivals, room)
+	}
 	if o.parts > 0 && o.s.older == nil {
 		o.s.older = new([wordBytes - 1]*traces)
 	}
@@ -95,8 +104,13 @@ func (x *across) keepWrite(word int, t trace) {
 	o := &x.page
 	old := o.w[word]
 	o.w[word] = t
-	if x.access(t).flags&eventStrong == 0 { // who races with a read before it races with it
+	if x.access(t).flags&eventStrong == 0 { // who races with what was before races with it
 		o.r[word] = o.r[word].without(t)
+		if o.rival {
+			o.rivals[word] = o.rivals[word].without(t)
+		}
+	} else if old != 0 {
+		x.keepRival(word, old, t)
 	}
 	if old == 0 && o.parts == 0 {
 		return
@@ -107,6 +121,20 @@ func (x *across) keepWrite(word int, t trace) {
 		o.w[word] = t | trace(old.bytes())
 		o.keepRest(word, 0, t)
 	}
+}
+
+// keepRival keeps a strong write that another block's is about to replace: a plain read
+// by that block is held against it.
+func (x *across) keepRival(word int, old, t trace) {
+	a, b := x.access(old), x.access(t)
+	if a.block == b.block || a.flags&eventStrong == 0 || old.bytes()&t.bytes() == 0 {
+		return
+	}
+	o := &x.page
+	if !o.rival {
+		o.rivals, o.rival = pageTraces{}, true
+	}
+	o.rivals[word] = old
 }
 
 // keepRest keeps a write of some bytes of a word beside the one that came after, and of

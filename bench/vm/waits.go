@@ -37,6 +37,8 @@ func (w *warp) awaited(p *path) string {
 		return fmt.Sprintf("other lanes at %s%s", p.wait.in.coll.name, at)
 	case waitTensor:
 		return w.awaitedTensor(p) + at
+	case waitRegisters:
+		return w.awaitedRegisters(p.wait.in) + at
 	case waitCluster:
 		return fmt.Sprintf("the cluster's barrier%s", at)
 	}

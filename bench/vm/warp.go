@@ -19,10 +19,11 @@ type warp struct {
 	join *join
 	stop stop
 
-	live     uint32 // lanes that have not exited
-	started  uint32 // lanes that there are
-	executed int64  // instructions
-	limit    int64  // of executed, for now
+	live      uint32 // lanes that have not exited
+	registers int    // of each thread, as setmaxnreg counts them; 0 is not known
+	started   uint32 // lanes that there are
+	executed  int64  // instructions
+	limit     int64  // of executed, for now
 
 	b        *block
 	cta      *cta
@@ -92,6 +93,7 @@ const (
 	waitAsync                      // for asynchronous copies to complete
 	waitTurn                       // for the block's turn to touch what all blocks share
 	waitTensor                     // for tensor memory to be allocated
+	waitRegisters                  // for other warps to give some up
 )
 
 // join is where the lanes that parted at a branch or call meet again.

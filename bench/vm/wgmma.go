@@ -10,19 +10,6 @@ import (
 
 func init() {
 	decoders["wgmma"] = (*decoder).wgmma
-	decoders["setmaxnreg"] = func(d *decoder) {
-		d.take("inc", "dec")
-		d.has("sync")
-		d.has("aligned")
-		d.typ()
-		ops := d.operands(1, 1)
-		if n := d.integer(&ops[0]); n < 24 || n > 256 || n%8 != 0 {
-			d.refuse("%d registers: want a multiple of 8 from 24 to 256", n)
-		}
-		in := d.new(kindMasked)
-		in.fn[modeFull] = func(w *warp, in *inst) { w.together(in) }
-		d.emit(in)
-	}
 	decoders["griddepcontrol"] = func(d *decoder) {
 		mode := d.take("wait", "launch_dependents")
 		d.operands(0, 0)
