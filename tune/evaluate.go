@@ -3,6 +3,7 @@ package tune
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -155,11 +156,21 @@ func evaluationOf(b *trial.Built) store.Evaluation {
 	return e
 }
 
-// addSeconds counts what a phase took, of all processes together.
+// addSeconds counts what a phase took, of all processes together: whole nanoseconds, whose
+// sum does not depend on their order.
 func (s *session) addSeconds(phase string, seconds float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.seconds[phase] += seconds
+	s.took[phase] += time.Duration(math.Round(seconds * float64(time.Second)))
+}
+
+// seconds is what the phases took.
+func (s *session) seconds() map[string]float64 {
+	out := make(map[string]float64, len(s.took))
+	for phase, took := range s.took {
+		out[phase] = took.Seconds()
+	}
+	return out
 }
 
 // reusable tells whether a stored evaluation says all that a run needs.

@@ -28,7 +28,7 @@ func (s *session) finish(ctx context.Context, found, top []finding) (*Result, er
 	r.Importance, r.Samples = explore.Importances(times), len(times)
 	r.Compiled = s.progress.Compiled
 	r.Failed, r.Failures, r.Causes = len(s.failed), explore.CountFailures(s.failed), explore.Causes(s.failed)
-	r.Seconds = s.seconds
+	r.Seconds = s.seconds()
 	lib, err := LibraryTime(s.Problem, s.GPU)
 	if err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ func (s *session) restore(all []candidate) bool {
 			all[i].err = keptError{k}
 		}
 	}
-	s.seconds["rank"] = kept.Seconds
+	s.addSeconds("rank", kept.Seconds)
 	return true
 }
 
@@ -69,7 +69,7 @@ func (s *session) keep(all []candidate) {
 	if s.Build == "" {
 		return
 	}
-	kept := keptRanking{s.seconds["rank"], make([]keptCandidate, len(all))}
+	kept := keptRanking{s.took["rank"].Seconds(), make([]keptCandidate, len(all))}
 	for i, c := range all {
 		k := &kept.Candidates[i]
 		*k = keptCandidate{Config: c.config.String(), US: c.us, Source: c.source, Program: c.program}

@@ -33,7 +33,7 @@ type session struct {
 	leader   *store.Evaluation // behind the best so far
 	started  time.Time         // of the phase
 	failed   []explore.Failure
-	seconds  map[string]float64 // by phase
+	took     map[string]time.Duration // by phase
 }
 
 func newSession(ctx context.Context, o Options) (*session, error) {
@@ -58,7 +58,7 @@ func prepare(ctx context.Context, o Options) (*session, *store.Run, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &session{Kernel: k, leastUS: formula.LeastUS(), seconds: map[string]float64{}, local: make(chan struct{}, k.Workers)}
+	s := &session{Kernel: k, leastUS: formula.LeastUS(), took: map[string]time.Duration{}, local: make(chan struct{}, k.Workers)}
 	if s.Trials == nil {
 		s.Trials = k
 	}

@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/kgen-dev/kgen/tune/store"
@@ -17,7 +18,10 @@ type Comparison struct {
 	Slower    int      `json:"slower"`
 	BestRatio *float64 `json:"best_ratio"` // of the two best; null without both, or with Common 0
 	MeanRatio *float64 `json:"mean_ratio"` // geometric, of Timed; null without any
-	Changed   []Change `json:"changed"`    // configurations that ended otherwise
+	// Incomparable says why the times of one run are not those of the other's kind; then
+	// there are no ratios, and none is faster or slower.
+	Incomparable string   `json:"incomparable,omitempty"`
+	Changed      []Change `json:"changed"` // configurations that ended otherwise
 }
 
 // Side is one of two runs.
@@ -50,6 +54,9 @@ func Compare(a, b *Recorded) (*Comparison, error) {
 		return nil, err
 	}
 	c := &Comparison{A: first.side(), B: second.side(), Changed: []Change{}}
+	if a, b := first.provenance, second.provenance; a != 0 && b != 0 && a != b {
+		c.Incomparable = fmt.Sprintf("the first run's times are %s, the second's %s: a ratio of both would say nothing", a, b)
+	}
 	before := map[string]*store.Evaluation{}
 	for _, e := range first.entries {
 		before[e.eval.Config] = e.eval
@@ -69,6 +76,9 @@ func Compare(a, b *Recorded) (*Comparison, error) {
 			continue
 		}
 		c.Timed++
+		if c.Incomparable != "" {
+			continue
+		}
 		logs += math.Log(e.eval.TimeUS / old.TimeUS)
 		switch {
 		case e.eval.TimeUS < old.TimeUS:
@@ -76,6 +86,9 @@ func Compare(a, b *Recorded) (*Comparison, error) {
 		case e.eval.TimeUS > old.TimeUS:
 			c.Slower++
 		}
+	}
+	if c.Incomparable != "" {
+		return c, nil
 	}
 	if c.Common > 0 && c.A.BestUS != nil && c.B.BestUS != nil {
 		ratio := *c.B.BestUS / *c.A.BestUS

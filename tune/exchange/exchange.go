@@ -105,7 +105,7 @@ func Read(r io.Reader) ([]Recorded, error) {
 
 // entry is the newest evaluation of a configuration.
 type entry struct {
-	config object
+	config jsontext.Object
 	eval   *store.Evaluation
 }
 
@@ -115,19 +115,24 @@ type table struct {
 	names      []string
 	provenance bench.Provenance // of the times; 0 if there is none
 	entries    []entry
+	oneRun     bool // the runs are alike in all that a key is of
 }
 
 func tableOf(runs []Recorded) (*table, error) {
 	if len(runs) == 0 {
 		return nil, errors.New("no run: want one or more")
 	}
-	t := &table{}
+	t := &table{oneRun: true}
 	at := map[string]int{}
 	for i := range runs {
 		r := &runs[i]
 		if t.run != nil && (t.run.Family != r.Family || t.run.GPU != r.GPU) {
 			return nil, fmt.Errorf("runs of %s on %s and of %s on %s: want one kernel on one GPU", t.run.Family, t.run.GPU, r.Family, r.GPU)
 		}
+		if t.run != nil && string(t.run.Problem) != string(r.Problem) {
+			return nil, fmt.Errorf("runs of %s for %s and for %s: want one problem", r.Family, t.run.Problem, r.Problem)
+		}
+		t.oneRun = t.oneRun && (t.run == nil || t.run.Key("", "") == r.Key("", ""))
 		t.run = &r.Run
 		for j := range r.Evaluations {
 			e := &r.Evaluations[j]
@@ -140,8 +145,8 @@ func tableOf(runs []Recorded) (*table, error) {
 			}
 			switch {
 			case t.names == nil:
-				t.names = c.names
-			case strings.Join(t.names, " ") != strings.Join(c.names, " "):
+				t.names = c.Names
+			case strings.Join(t.names, " ") != strings.Join(c.Names, " "):
 				return nil, fmt.Errorf("configuration %q: other parameters than %s", e.Config, strings.Join(t.names, ", "))
 			}
 			if e.Outcome.Timed() {

@@ -160,6 +160,24 @@ func TestCompare(t *testing.T) {
 }
 
 // Bests of runs that have no configuration in common say nothing of each other.
+// A predicted time over a measured one is no ratio.
+func TestCompareOtherKinds(t *testing.T) {
+	a, b := recorded(1), recorded(1)
+	for i := range b.Evaluations {
+		if e := &b.Evaluations[i]; e.Outcome.Timed() {
+			e.Provenance, e.Samples, e.TimeUS = bench.Predicted, nil, e.TimeUS/2
+		}
+	}
+	c, err := exchange.Compare(&a, &b)
+	require.NoError(t, err)
+	require.Equal(t, "the first run's times are measured, the second's predicted: a ratio of both would say nothing", c.Incomparable)
+	require.Equal(t, []string{"measured", "predicted"}, []string{c.A.Provenance, c.B.Provenance})
+	require.Nil(t, c.BestRatio)
+	require.Nil(t, c.MeanRatio)
+	require.Equal(t, []int{40, 10, 0, 0}, []int{c.Common, c.Timed, c.Faster, c.Slower})
+	require.Empty(t, c.Changed)
+}
+
 func TestCompareNothingInCommon(t *testing.T) {
 	a, b := recorded(1), recorded(1)
 	for i := range b.Evaluations {

@@ -55,9 +55,15 @@ func FromSpace(s *replay.Space, program string, at time.Time) (Recorded, error) 
 		} else {
 			v.Error = string(e.Status) + ", as published"
 		}
+		if err := restore(&v, e); err != nil {
+			return r, err
+		}
 		r.Evaluations = append(r.Evaluations, v)
 	}
-	return r, checkNames(&r)
+	if err := checkNames(&r); err != nil {
+		return r, err
+	}
+	return r, restoreRun(&r, s)
 }
 
 func configText(names []string, values []replay.Value) (string, error) {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kgen-dev/kgen/internal/jsontext"
 	"github.com/kgen-dev/kgen/tune/store"
 )
 
@@ -36,12 +37,13 @@ func samplesMS(e *store.Evaluation) []float64 {
 
 type t4Result struct {
 	Timestamp     string          `json:"timestamp"`
-	Configuration object          `json:"configuration"`
+	Configuration jsontext.Object `json:"configuration"`
 	Times         t4Times         `json:"times"`
 	Invalidity    string          `json:"invalidity"`
 	Correctness   int             `json:"correctness"`
 	Measurements  []t4Measurement `json:"measurements"`
 	Objectives    []string        `json:"objectives"`
+	Kgen          *own            `json:"kgen"`
 }
 
 type t4Times struct {
@@ -70,10 +72,13 @@ func writeT4(w io.Writer, runs []Recorded) error {
 	}
 	doc.Version = "1.0.0"
 	doc.Metadata = map[string]any{"timeunit": "milliseconds", "kernel": t.run.Family, "gpu": t.run.GPU, "problem": t.run.Problem, "provenance": provenanceText(t)}
+	if t.oneRun {
+		doc.Metadata[kgenMember] = t.run
+	}
 	for _, e := range t.entries {
 		r := t4Result{
 			Timestamp: e.eval.At.Format("2006-01-02T15:04:05.000Z07:00"), Configuration: e.config, Invalidity: outcomeWords[e.eval.Outcome][0],
-			Objectives: []string{"time"}, Measurements: []t4Measurement{},
+			Objectives: []string{"time"}, Measurements: []t4Measurement{}, Kgen: ownOf(e.eval),
 			Times: t4Times{Compilation: 1000 * e.eval.Seconds["compile"], Runtimes: samplesMS(e.eval)},
 		}
 		if e.eval.Outcome.Timed() {
@@ -107,9 +112,9 @@ func writeKernelTuner(w io.Writer, runs []Recorded) error {
 	}
 	params := map[string][]json.RawMessage{}
 	for _, e := range t.entries {
-		for i, name := range e.config.names {
-			if !slices.ContainsFunc(params[name], func(v json.RawMessage) bool { return string(v) == string(e.config.values[i]) }) {
-				params[name] = append(params[name], e.config.values[i])
+		for i, name := range e.config.Names {
+			if !slices.ContainsFunc(params[name], func(v json.RawMessage) bool { return string(v) == string(e.config.Values[i]) }) {
+				params[name] = append(params[name], e.config.Values[i])
 			}
 		}
 	}
@@ -121,14 +126,18 @@ func writeKernelTuner(w io.Writer, runs []Recorded) error {
 		Params     map[string][]json.RawMessage `json:"tune_params"`
 		Objective  string                       `json:"objective"`
 		Provenance string                       `json:"time_provenance"` // measured, or predicted
-		Cache      object                       `json:"cache"`
+		Kgen       *store.Run                   `json:"kgen,omitempty"`
+		Cache      jsontext.Object              `json:"cache"`
 	}
 	doc.Device, doc.Kernel, doc.Problem, doc.Keys, doc.Params, doc.Objective = t.run.GPU, t.run.Family, t.run.Problem, t.names, params, "time"
 	doc.Provenance = provenanceText(t)
+	if t.oneRun {
+		doc.Kgen = t.run
+	}
 	for i := range t.entries {
 		key, record, err := cacheRecord(&t.entries[i])
 		if err == nil {
-			err = doc.Cache.add(key, record)
+			err = doc.Cache.Add(key, record)
 		}
 		if err != nil {
 			return err
@@ -138,11 +147,11 @@ func writeKernelTuner(w io.Writer, runs []Recorded) error {
 }
 
 // cacheRecord is an entry as a Kernel Tuner cache has it.
-func cacheRecord(e *entry) (key string, record object, err error) {
-	record = object{names: slices.Clone(e.config.names), values: slices.Clone(e.config.values)}
-	plain := make([]string, len(e.config.values))
+func cacheRecord(e *entry) (key string, record jsontext.Object, err error) {
+	record = jsontext.Object{Names: slices.Clone(e.config.Names), Values: slices.Clone(e.config.Values)}
+	plain := make([]string, len(e.config.Values))
 	for i := range plain {
-		plain[i] = e.config.plain(i)
+		plain[i] = e.config.Plain(i)
 	}
 	type member struct {
 		name  string
@@ -154,9 +163,9 @@ func cacheRecord(e *entry) (key string, record object, err error) {
 	}
 	members = append(members, member{"compile_time", 1000 * e.eval.Seconds["compile"]}, member{"verification_time", 0},
 		member{"benchmark_time", 1000 * e.eval.Seconds["run"]}, member{"strategy_time", 0}, member{"framework_time", 0},
-		member{"timestamp", e.eval.At.Format("2006-01-02 15:04:05.000000+00:00")})
+		member{"timestamp", e.eval.At.Format("2006-01-02 15:04:05.000000+00:00")}, member{kgenMember, ownOf(e.eval)})
 	for _, m := range members {
-		if err := record.add(m.name, m.value); err != nil {
+		if err := record.Add(m.name, m.value); err != nil {
 			return "", record, err
 		}
 	}
@@ -170,7 +179,7 @@ func writeCSV(w io.Writer, runs []Recorded) error {
 		return err
 	}
 	c := csv.NewWriter(w)
-	head := slices.Concat(t.names, []string{"status", "mean_ms", "min_ms", "median_ms", "reps", "compile_ms", "bench_ms", "provenance", "kernel", "gpu", "problem", "outcome", "registers", "shared_bytes", "spill_bytes", "ctas_per_sm", "verified"})
+	head := slices.Concat(t.names, []string{"status", "mean_ms", "min_ms", "median_ms", "reps", "compile_ms", "bench_ms", "provenance", "kernel", "gpu", "problem", "outcome", "registers", "shared_bytes", "spill_bytes", "ctas_per_sm", "verified", "throttled", "program", "error"})
 	if err := c.Write(head); err != nil {
 		return err
 	}
@@ -185,8 +194,8 @@ func writeCSV(w io.Writer, runs []Recorded) error {
 
 func (t *table) csvRow(e *entry) []string {
 	var row []string
-	for i := range e.config.values {
-		row = append(row, e.config.plain(i))
+	for i := range e.config.Values {
+		row = append(row, e.config.Plain(i))
 	}
 	status, mean, least, middle, from := "ok", "", "", "", ""
 	v := e.eval
@@ -204,7 +213,7 @@ func (t *table) csvRow(e *entry) []string {
 		status = outcomeWords[v.Outcome][0]
 	}
 	return append(row, status, mean, least, middle, strconv.Itoa(len(v.Samples)), number(1000*v.Seconds["compile"]), number(1000*v.Seconds["run"]), from,
-		t.run.Family, t.run.GPU, string(t.run.Problem), string(v.Outcome), strconv.Itoa(v.Registers), strconv.Itoa(v.SharedBytes), strconv.Itoa(v.SpillBytes), strconv.Itoa(v.CTAsPerSM), strconv.FormatBool(v.Verified))
+		t.run.Family, t.run.GPU, string(t.run.Problem), string(v.Outcome), strconv.Itoa(v.Registers), strconv.Itoa(v.SharedBytes), strconv.Itoa(v.SpillBytes), strconv.Itoa(v.CTAsPerSM), strconv.FormatBool(v.Verified), strconv.FormatBool(v.Throttled), v.Program, v.Error)
 }
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kgen-dev/kgen/internal/jsontext"
 )
 
 // statusWords are the words of the formats for how a configuration ended.
@@ -110,6 +112,7 @@ func (r *reader) kernelTuner(raw json.RawMessage) (Entry, error) {
 		out.Samples = samples(e.Times, 1)
 	}
 	out.timed(e.Time.value())
+	out.Own = ownOf(members["kgen"], out.MS)
 	return out, nil
 }
 
@@ -143,7 +146,8 @@ func (r *reader) t4(raw json.RawMessage) (Entry, error) {
 			Search      lenient   `json:"search_algorithm"`
 			Validation  lenient   `json:"validation"`
 		} `json:"times"`
-		Measurements []measurement `json:"measurements"`
+		Measurements []measurement   `json:"measurements"`
+		Kgen         json.RawMessage `json:"kgen"`
 	}
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return Entry{}, err
@@ -194,6 +198,7 @@ func (r *reader) t4(raw json.RawMessage) (Entry, error) {
 		}
 	}
 	out.timed(ms)
+	out.Own = ownOf(e.Kgen, out.MS)
 	return out, nil
 }
 
@@ -204,7 +209,8 @@ func (r *reader) members(object json.RawMessage) ([]Value, error) {
 		return nil, errors.New("no configuration: want an object of parameters")
 	}
 	if r.names == nil {
-		if err := r.declare(objectKeys(object)); err != nil {
+		var ordered jsontext.Object
+		if err := errors.Join(json.Unmarshal(object, &ordered), r.declare(ordered.Names)); err != nil {
 			return nil, err
 		}
 	}
@@ -212,23 +218,6 @@ func (r *reader) members(object json.RawMessage) ([]Value, error) {
 		return nil, fmt.Errorf("%d parameters: want %d as in the first record", len(m), len(r.names))
 	}
 	return r.values(func(n string) (json.RawMessage, bool) { v, ok := m[n]; return v, ok })
-}
-
-// objectKeys lists an object's keys in order.
-func objectKeys(object json.RawMessage) []string {
-	d := json.NewDecoder(bytes.NewReader(object))
-	var keys []string
-	_, _ = d.Token() // it was read before
-	for d.More() {
-		key, _ := d.Token()
-		name, _ := key.(string)
-		keys = append(keys, name)
-		var skip json.RawMessage
-		if d.Decode(&skip) != nil {
-			break
-		}
-	}
-	return keys
 }
 
 // unitMS is how many milliseconds a unit has; of one that is not known, 1.

@@ -3,16 +3,55 @@ package replay
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/internal/jsontext"
 )
 
 // origin names the members in which a JSON format says what was timed and how: those of
 // the file, or of its member in.
-type origin struct{ in, device, kernel, problem, provenance string }
+type origin struct{ in, device, kernel, problem, provenance, own string }
+
+// ownOf is what kgen wrote of a record beside its time, which must be the same still.
+func ownOf(raw json.RawMessage, ms float64) json.RawMessage {
+	var of struct {
+		US *float64 `json:"time_us"`
+	}
+	const rounding = 1e-9
+	if settings(raw) == nil || json.Unmarshal(raw, &of) != nil || of.US != nil && math.Abs(*of.US-1000*ms) > rounding**of.US {
+		return nil
+	}
+	return raw
+}
+
+// csvOwn is the same from the columns of a line that kgen wrote; nil of others' lines.
+func csvOwn(head, row []string) json.RawMessage {
+	at := func(name string) string { return row[slices.Index(head, name)] }
+	for _, name := range []string{"outcome", "median_ms", "registers", "shared_bytes", "spill_bytes", "ctas_per_sm", "verified", "throttled", "program", "error"} {
+		if !slices.Contains(head, name) {
+			return nil
+		}
+	}
+	var o jsontext.Object
+	err := errors.Join(o.Add("outcome", at("outcome")), o.Add("error", at("error")), o.Add("program", at("program")))
+	if ms, bad := strconv.ParseFloat(at("median_ms"), 64); bad == nil {
+		err = errors.Join(err, o.Add("time_us", 1000*ms))
+	}
+	for _, name := range []string{"registers", "shared_bytes", "spill_bytes", "ctas_per_sm", "verified", "throttled"} {
+		err = errors.Join(err, o.Add(name, json.RawMessage(at(name))))
+	}
+	raw, bad := json.Marshal(o)
+	if errors.Join(err, bad) != nil {
+		return nil // somebody else's columns, or an edited one
+	}
+	return raw
+}
 
 // trailing reads the members behind the records, as far as they are whole.
 func (r *reader) trailing(d *json.Decoder) {
@@ -47,6 +86,9 @@ func (r *reader) identify(o origin) error {
 		_ = json.Unmarshal(said[name], into) // may be missing
 	}
 	r.space.Problem = settings(said[o.problem])
+	if o.own != "" {
+		r.space.Own = settings(said[o.own])
+	}
 	from, err := timeFrom(provenance)
 	if err != nil {
 		// T4 leaves the metadata's members to whoever writes the file: what is no
@@ -80,6 +122,7 @@ func (s *Space) csvOrigin(e *Entry, head, row []string) error {
 	if e.Status == Correct {
 		e.From = from
 	}
+	e.Own = csvOwn(head, row)
 	problem := string(s.Problem)
 	for _, x := range []struct {
 		name, text string

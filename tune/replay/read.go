@@ -219,8 +219,8 @@ type shape struct {
 }
 
 var shapes = []shape{
-	{"cache", true, (*reader).kernelTuner, origin{"", "device_name", "kernel_name", "problem_size", "time_provenance"}},
-	{"results", false, (*reader).t4, origin{"metadata", "gpu", "kernel", "problem", "provenance"}},
+	{"cache", true, (*reader).kernelTuner, origin{"", "device_name", "kernel_name", "problem_size", "time_provenance", "kgen"}},
+	{"results", false, (*reader).t4, origin{"metadata", "gpu", "kernel", "problem", "provenance", "kgen"}},
 	{"Results", false, (*reader).ktt, origin{}},
 }
 

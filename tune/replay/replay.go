@@ -77,6 +77,9 @@ type Entry struct {
 	Samples []float64
 	// CostMS is what trying it took: compiling, checking and timing; 0 if unknown.
 	CostMS float64
+	// Own is an object with what kgen wrote of the configuration beside what the form has;
+	// nil where the file is another's, or its time is not that any more.
+	Own json.RawMessage
 }
 
 // Cut says how a file ends early; "" if it does not.
@@ -97,6 +100,7 @@ type Space struct {
 	Names          []string
 	Entries        []Entry // as in the file; the last of equal configurations
 	Cut            Cut
+	Own            json.RawMessage // likewise of the run
 
 	domain *search.Listed
 }

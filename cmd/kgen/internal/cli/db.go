@@ -171,9 +171,11 @@ func (a *app) dbExport(f *dbFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use: "export", Short: "Write runs as JSON, T4 results, a Kernel Tuner cache or CSV", Args: positional(),
 		Long: `Write runs of the store. As json nothing is lost, and kgen db import takes it back; the
-other forms have the newest evaluation of each configuration of one kernel on one GPU.
-Whether times were measured or predicted stands in the file, as do kernel, GPU and
-problem: kgen db import, kgen tune --replay and kgen roofline import take them from it.`,
+other forms have the newest evaluation of each configuration of one kernel on one GPU
+for one problem. Whether times were measured or predicted stands in the file, as do
+kernel, GPU and problem: kgen db import, kgen tune --replay and kgen roofline import take
+them from it. T4 results and Kernel Tuner caches also hold each evaluation as the store
+has it, and an import brings that back; of a CSV it brings back what the columns say.`,
 		Example: "  kgen db export --run 3 --format t4 -o results.json\n  kgen db export >all.json",
 		RunE: func(*cobra.Command, []string) error {
 			if file != "" {
@@ -203,6 +205,8 @@ problem: kgen db import, kgen tune --replay and kgen roofline import take them f
 func (a *app) dbCompare(f *dbFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use: "compare RUN RUN", Short: "Compare two runs, configuration by configuration", Args: positional("RUN", "RUN"),
+		Long: `Compare two runs, configuration by configuration: the times of both, and what ended
+otherwise. Measured times are not compared with predicted ones.`,
 		Example: "  kgen db compare 3 7",
 		RunE: func(_ *cobra.Command, args []string) error {
 			var ids [2]int64
@@ -248,6 +252,9 @@ func (a *app) printComparison(d *exchange.Comparison) {
 		fmt.Fprintf(a.out, ": the second takes %s in the geometric mean; it is faster in %d, slower in %d", ofTheFirst(*d.MeanRatio, "the first"), d.Faster, d.Slower)
 	}
 	fmt.Fprintln(a.out)
+	if d.Incomparable != "" {
+		fmt.Fprintf(a.out, "times     not compared: %s\n", d.Incomparable)
+	}
 	for _, c := range d.Changed[:min(mostShown, len(d.Changed))] {
 		fmt.Fprintf(a.out, "changed   %s: %s, then %s\n", visible(c.Config), c.A, c.B)
 	}

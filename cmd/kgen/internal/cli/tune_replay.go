@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -11,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/kgen-dev/kgen/internal/jsontext"
 	"github.com/kgen-dev/kgen/tune/replay"
 	"github.com/kgen-dev/kgen/tune/search"
 )
@@ -87,24 +87,15 @@ func (a *app) printReplay(file string, s *replay.Space, r *replay.Run) {
 
 // configText writes a configuration's object as NAME=VALUE.
 func configText(object json.RawMessage) string {
-	d := json.NewDecoder(bytes.NewReader(object))
-	d.UseNumber()
-	var words []string
-	for {
-		t, err := d.Token()
-		if err != nil {
-			return visible(strings.Join(words, " "))
-		}
-		name, ok := t.(string)
-		if !ok {
-			continue // a brace
-		}
-		var value any
-		if err := d.Decode(&value); err != nil {
-			return visible(string(object))
-		}
-		words = append(words, fmt.Sprintf("%s=%v", name, value))
+	var o jsontext.Object
+	if json.Unmarshal(object, &o) != nil {
+		return visible(string(object))
 	}
+	words := make([]string, len(o.Names))
+	for i, name := range o.Names {
+		words[i] = name + "=" + o.Plain(i)
+	}
+	return visible(strings.Join(words, " "))
 }
 
 // failedTries counts what failed, by status.
