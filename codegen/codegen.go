@@ -66,6 +66,7 @@ type Kernel struct {
 	Waits       bool      // for the launch before, so that it may start while that one runs
 	Maps        []Param   // tensor maps that a prologue makes, in the order in which they lie in the buffer that is the last parameter
 	Wave        int64     // blocks of a persistent kernel at most, in whole clusters; 0: each tile has a block
+	Snake       bool      // of such blocks, every other round of tiles begins at the last
 	Assume      []Assumption
 	// Bounds are what a launch must check beside: each, over the sizes and integer
 	// scalars by name, must be at most math.MaxInt32, so that no index leaves 32 bits.
@@ -184,7 +185,7 @@ func (c *Compiled) kernel(k *ir.Kernel, gpu *target.GPU, o Options) error {
 	out := Kernel{Name: k.Name, Params: s.params, Threads: s.thread.Threads, Cluster: s.thread.Cluster, PerTile: perTile, Bounds: s.bounds, Notes: s.machine.notes}
 	out.Waits, out.Maps = s.machine.waits, s.maps
 	if s.thread.Persistent {
-		out.Wave = waveOf(gpu, k, out.Cluster)
+		out.Wave, out.Snake = waveOf(gpu, k, out.Cluster), s.thread.Snake
 	}
 	if s.thread.Dynamic {
 		out.SharedBytes = s.thread.Shared

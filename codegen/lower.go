@@ -46,7 +46,9 @@ type lowering struct {
 	arrived   bool        // at the cluster's barrier, and not waited yet
 	space     tileSpace
 	tileOps   []*ir.Op // of a persistent kernel: what each role computes for each tile
-	at        counter  // of a persistent kernel: where the tile finds the rings of the role
+	at, left  counter  // of a persistent kernel: where the tile finds the rings of the role, and leaves them
+	once      counter  // the same of rings that are filled once for each tile
+	perTile   bool     // there are such
 	late      bool     // in a loop that releases its buffers an iteration later
 	flight    []underWay
 	turns     *turns // of the loop being lowered; nil: none are taken
@@ -255,14 +257,10 @@ func (l *lowering) loop(o *ir.Op) {
 	})
 	if count != nil {
 		from := o.Args[3+slices.Index(body.Params, count)-1]
-		switch {
-		case l.s.Persistent && phased:
-			init = append(init, l.at.phase, l.at.remainder)
-		case phased:
-			init = append(init, l.phase(from, depth), l.modulo(from, depth))
-		default:
-			init = append(init, l.modulo(from, depth))
+		if phased {
+			init = append(init, l.phase(from, depth))
 		}
+		init = append(init, l.modulo(from, depth))
 	}
 	before, outerLate := l.pending, l.late
 	l.late = releasesLate(o)
@@ -308,7 +306,7 @@ func (l *lowering) loop(o *ir.Op) {
 		l.b.BarArrive(l.turns.other, l.turns.threads)
 	}
 	if phased {
-		l.at = counter{depth: depth, phase: results[len(results)-2], remainder: results[len(results)-1]}
+		l.left = counter{depth: depth, phase: results[len(results)-2], remainder: results[len(results)-1]}
 	}
 	if l.late {
 		results = l.landLate(o, results)
@@ -317,6 +315,9 @@ func (l *lowering) loop(o *ir.Op) {
 	for i, r := range o.Results {
 		if count == body.Params[1+i] {
 			l.counters[r] = counter{depth: depth, remainder: results[len(results)-1]}
+			if phased {
+				l.counters[r] = l.left
+			}
 		}
 		results = l.define(r, results)
 	}
@@ -334,9 +335,13 @@ func (l *lowering) branch(o *ir.Op) {
 	flight := l.flight
 	before := l.pending
 	var after []unordered
+	goesOn := l.s.Persistent && len(ringLoops(&ir.Region{Ops: []*ir.Op{o}}, nil)) > 0
 	side := func(r *ir.Region) func() []*simt.Value {
 		return func() []*simt.Value {
 			l.pending = before
+			if goesOn {
+				l.left = l.at
+			}
 			yield := l.region(r)
 			if len(flight) == 0 {
 				l.landAll()
@@ -345,6 +350,9 @@ func (l *lowering) branch(o *ir.Op) {
 			var vs []*simt.Value
 			for _, v := range yield.Args {
 				vs = append(vs, l.registers(v)...)
+			}
+			if goesOn {
+				vs = append(vs, l.left.phase, l.left.remainder)
 			}
 			return vs
 		}
@@ -356,6 +364,9 @@ func (l *lowering) branch(o *ir.Op) {
 	}
 	for _, r := range o.Results {
 		results = l.define(r, results)
+	}
+	if goesOn {
+		l.left.phase, l.left.remainder = results[0], results[1]
 	}
 }
 

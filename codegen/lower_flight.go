@@ -84,6 +84,12 @@ const (
 // the end takes the turn that the second one gives away last.
 func (l *lowering) takeTurns(o *ir.Op, loop func()) {
 	dots := dotsIn(o.Regions[0], nil)
+	if l.s.Persistent { // they go on from tile to tile
+		l.turns.first, l.turns.last = dots[0], dots[len(dots)-1]
+		loop()
+		l.turns.first, l.turns.last = nil, nil
+		return
+	}
 	t := l.newTurns()
 	t.first, t.last = dots[0], dots[len(dots)-1]
 	l.inTurns(t, loop)

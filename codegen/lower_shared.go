@@ -38,16 +38,34 @@ type counter struct {
 // modulo is k modulo a ring's depth.
 func (l *lowering) modulo(k *ir.Value, depth int) *simt.Value {
 	b := l.b
-	if a, ok := affineOf(k); ok && len(a.terms) == 1 && a.terms[0].k == 1 {
-		if c, ok := l.counters[a.terms[0].v]; ok && c.depth == depth {
-			ahead := (int(a.c)%depth + depth) % depth // k itself is not negative
-			if ahead == 0 {
-				return c.remainder
-			}
-			return l.wrap(b.Add(c.remainder, b.Const32(ahead)), depth)
-		}
+	c, n, ok := l.counterOf(k, depth)
+	if !ok {
+		return b.RemU(l.scalar(k), b.Const32(depth))
 	}
-	return b.RemU(l.scalar(k), b.Const32(depth))
+	ahead := (n%depth + depth) % depth // k itself is not negative
+	if ahead == 0 {
+		return c.remainder
+	}
+	return l.wrap(b.Add(c.remainder, b.Const32(ahead)), depth)
+}
+
+// counterOf is what counts an index of a ring of a depth, and how far the index is ahead of
+// it. In a persistent kernel constant ones are ahead of where the tile finds the ring: those
+// of one buffer are filled once for a tile.
+func (l *lowering) counterOf(k *ir.Value, depth int) (c counter, ahead int, ok bool) {
+	a, ok := affineOf(k)
+	switch {
+	case !ok:
+	case len(a.terms) == 1 && a.terms[0].k == 1:
+		c, ok = l.counters[a.terms[0].v]
+	case len(a.terms) > 0 || !l.s.Persistent:
+		ok = false
+	case depth == 1:
+		c = l.once
+	default:
+		c = l.at
+	}
+	return c, int(a.c), ok && c.depth == depth
 }
 
 // wrap takes a number below twice the depth modulo the depth.

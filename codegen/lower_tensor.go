@@ -195,19 +195,18 @@ func (l *lowering) tensorWait(ring, k *ir.Value) {
 // phase is the parity of the phase in which index k of a ring is filled.
 func (l *lowering) phase(k *ir.Value, depth int) *simt.Value {
 	b := l.b
-	if a, ok := affineOf(k); ok && len(a.terms) == 1 && a.terms[0].k == 1 {
-		if c, ok := l.counters[a.terms[0].v]; ok && c.depth == depth && c.phase != nil {
-			phase := c.phase
-			ahead := (int(a.c)%depth + depth) % depth
-			if (int(a.c)-ahead)/depth%2 != 0 {
-				phase = b.Xor(phase, b.Const32(1))
-			}
-			if ahead > 0 {
-				wraps := b.Cmp(simt.GE, c.remainder, b.Const32(depth-ahead))
-				phase = b.Xor(phase, b.Select(wraps, b.Const32(1), b.Const32(0)))
-			}
-			return phase
-		}
+	c, n, ok := l.counterOf(k, depth)
+	if !ok || c.phase == nil {
+		return b.And(b.DivU(l.scalar(k), b.Const32(depth)), b.Const32(1))
 	}
-	return b.And(b.DivU(l.scalar(k), b.Const32(depth)), b.Const32(1))
+	phase := c.phase
+	ahead := (n%depth + depth) % depth
+	if (n-ahead)/depth%2 != 0 {
+		phase = b.Xor(phase, b.Const32(1))
+	}
+	if ahead > 0 {
+		wraps := b.Cmp(simt.GE, c.remainder, b.Const32(depth-ahead))
+		phase = b.Xor(phase, b.Select(wraps, b.Const32(1), b.Const32(0)))
+	}
+	return phase
 }

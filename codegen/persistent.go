@@ -32,39 +32,70 @@ func persistentOf(k *ir.Kernel) (bool, error) {
 	if copiesByThreads(k.Body.Ops[n-1]) {
 		return false, errors.New("threads copy")
 	}
-	for role, r := range k.Body.Ops[n-1].Regions {
-		if err := oneLoop(r, role); err != nil {
+	roles := k.Body.Ops[n-1].Regions
+	if o := filling(roles[mainRole]); o != nil {
+		return false, fmt.Errorf("%s: those who multiply copy a tile to shared memory", o.Pos)
+	}
+	for _, r := range roles {
+		if err := oneLoop(r); err != nil {
 			return false, err
 		}
 	}
 	return true, nil
 }
 
-// oneLoop holds a role to one loop that uses rings of several buffers, numbered from 0 on.
-// What stands behind it may give buffers back.
-func oneLoop(r *ir.Region, role int) error {
-	loops := 0
+// filling is an operation of a region that fills a ring; nil if there is none.
+func filling(r *ir.Region) *ir.Op {
 	for _, o := range r.Ops {
-		switch {
-		case onRings(o) == 0:
-		case o.Code == ir.OpFor:
-			count, depth := counted(o)
-			if count == nil || depth < 2 {
-				return fmt.Errorf("%s: buffers are not used in turns", o.Pos)
+		if o.Code == ir.OpCopy || o.Code == ir.OpWrite {
+			return o
+		}
+		for _, in := range o.Regions {
+			if found := filling(in); found != nil {
+				return found
 			}
-			if from := o.Args[2+slices.Index(o.Regions[0].Params, count)]; !isConst(from) || from.Def.Int != 0 {
-				return fmt.Errorf("%s: the loop goes on with another one's buffers", o.Pos)
-			}
-			loops++
-		case role == mainRole && o.Code == ir.OpIf && onlyReleases(o) && loops == 1:
-		default:
-			return fmt.Errorf("%s: a tile is copied to shared memory outside of the loop", o.Pos)
 		}
 	}
-	if loops != 1 {
-		return fmt.Errorf("%d loops read what is copied ahead: want one", loops)
+	return nil
+}
+
+// oneLoop holds a role to one loop that uses rings of several buffers, numbered from its
+// first iteration on.
+func oneLoop(r *ir.Region) error {
+	loops := ringLoops(r, nil)
+	if len(loops) != 1 {
+		return fmt.Errorf("%d loops read what is copied ahead: want one", len(loops))
+	}
+	o := loops[0]
+	count, depth := counted(o)
+	if count == nil || depth < 2 {
+		return fmt.Errorf("%s: buffers are not used in turns", o.Pos)
+	}
+	if from := o.Args[2+slices.Index(o.Regions[0].Params, count)]; !isConst(from) {
+		return fmt.Errorf("%s: the loop goes on with another one's buffers", o.Pos)
 	}
 	return nil
+}
+
+// ringLoops appends the loops of a region that use rings to list, also those in branches.
+func ringLoops(r *ir.Region, list []*ir.Op) []*ir.Op {
+	for _, o := range r.Ops {
+		switch {
+		case o.Code == ir.OpFor && onRings(o) > 0:
+			list = append(list, o)
+		case o.Code == ir.OpIf:
+			for _, in := range o.Regions {
+				list = ringLoops(in, list)
+			}
+		}
+	}
+	return list
+}
+
+// oncePerTile tells whether a role fills rings outside of its loop: once for each tile, so that
+// they have one buffer.
+func oncePerTile(roles *ir.Op) bool {
+	return slices.ContainsFunc(roles.Regions[copyRole].Ops, func(o *ir.Op) bool { return o.Code == ir.OpAcquire })
 }
 
 // onRings is how many operations on rings an operation is or has inside.
@@ -99,16 +130,21 @@ func pingpongOf(k *ir.Kernel, plan *sharedPlan) error {
 			return fmt.Errorf("%s: %s goes through shared memory", o.Pos, o.Code)
 		}
 	}
-	varies := varying(k, k.Space...)
-	if loop := ringLoop(k.Body.Ops[len(k.Body.Ops)-1].Regions[mainRole]); slices.ContainsFunc(loop.Args[:3], func(v *ir.Value) bool { return varies[v] }) {
-		return fmt.Errorf("%s: the number of steps depends on the tile", loop.Pos)
+	roles := k.Body.Ops[len(k.Body.Ops)-1]
+	if oncePerTile(roles) {
+		return errors.New("a tile is copied before the loop")
+	}
+	if stepsVary(k) {
+		return fmt.Errorf("%s: the number of steps depends on the tile", ringLoops(roles.Regions[mainRole], nil)[0].Pos)
 	}
 	return nil
 }
 
-// ringLoop is the loop of a role that uses rings.
-func ringLoop(r *ir.Region) *ir.Op {
-	return r.Ops[slices.IndexFunc(r.Ops, func(o *ir.Op) bool { return o.Code == ir.OpFor && onRings(o) > 0 })]
+// stepsVary tells whether the number of steps of a persistent kernel depends on the tile.
+func stepsVary(k *ir.Kernel) bool {
+	varies := varying(k, k.Space...)
+	copies := k.Body.Ops[len(k.Body.Ops)-1].Regions[copyRole]
+	return slices.ContainsFunc(ringLoops(copies, nil)[0].Args[:3], func(v *ir.Value) bool { return varies[v] })
 }
 
 // waveOf is how many blocks of a persistent kernel a GPU runs at once, in whole clusters.
@@ -121,6 +157,8 @@ func waveOf(gpu *target.GPU, k *ir.Kernel, cluster int) int64 {
 // for each tile of each role.
 func (l *lowering) persist(body *ir.Region) {
 	varies := varying(l.k, l.k.Space...)
+	l.s.Snake = stepsVary(l.k)
+	l.perTile = oncePerTile(body.Ops[len(body.Ops)-1])
 	for _, o := range body.Ops {
 		if o.Code != ir.OpRoles && varies[o.Result()] {
 			l.tileOps = append(l.tileOps, o)
@@ -138,10 +176,17 @@ func (l *lowering) eachTile(r *ir.Region) {
 		clusters = b.Mul(clusters, n)
 	}
 	stride := b.DivU(b.Special(simt.NCtaX), b.Const32(l.cluster.blocks))
-	if l.s.Pingpong && l.inRole(mainRole) {
+	loop := ringLoops(r, nil)[0]
+	_, depth := counted(loop)
+	start := counter{depth: depth, phase: b.Const32(0), remainder: b.Const32(0)}
+	tiles := func() { l.tileLoop(clusters, stride, start, func(i *simt.Value) { l.oneTile(r, i) }) }
+	switch {
+	case l.s.Pingpong && l.inRole(mainRole):
 		l.pingpong(r, clusters, stride)
-	} else {
-		l.tileLoop(clusters, stride, b.Const32(0), b.Const32(0), func(i *simt.Value) { l.oneTile(r, i) })
+	case loop.Pingpong:
+		l.inTurns(l.newTurns(), tiles)
+	default:
+		tiles()
 	}
 	if l.inRole(mainRole) && len(l.plan.stores) > 0 {
 		b.BulkWait(0)
@@ -149,14 +194,48 @@ func (l *lowering) eachTile(r *ir.Region) {
 }
 
 // tileLoop is a loop over numbers of clusters, whose body finds the role's rings at l.at and
-// leaves there where it left them.
-func (l *lowering) tileLoop(clusters, stride, phase, slot *simt.Value, body func(i *simt.Value)) {
-	l.b.For(l.space.first, clusters, stride, []*simt.Value{phase, slot}, func(i *simt.Value, c []*simt.Value) []*simt.Value {
-		l.at = counter{phase: c[0].Named("phase"), remainder: c[1].Named("slot")}
-		body(i.Named("tile"))
-		return []*simt.Value{l.at.phase, l.at.remainder}
+// leaves them at l.left.
+func (l *lowering) tileLoop(clusters, stride *simt.Value, start counter, body func(i *simt.Value)) {
+	b := l.b
+	init := []*simt.Value{start.phase, start.remainder}
+	if l.perTile {
+		init = append(init, b.Const32(0))
+	}
+	from, to, step, tile := l.space.first, clusters, stride, func(i *simt.Value) *simt.Value { return i }
+	if l.s.Snake {
+		from, to, step, tile = l.snake(clusters, stride)
+	}
+	b.For(from, to, step, init, func(i *simt.Value, c []*simt.Value) []*simt.Value {
+		l.at = counter{depth: start.depth, phase: c[0].Named("phase"), remainder: c[1].Named("slot")}
+		if l.perTile {
+			l.once = counter{depth: 1, phase: c[2].Named("round"), remainder: b.Const32(0)}
+		}
+		body(tile(i).Named("tile"))
+		next := []*simt.Value{l.left.phase, l.left.remainder}
+		if l.perTile {
+			next = append(next, b.Xor(l.once.phase, b.Const32(1)))
+		}
+		return next
 	})
-	l.b.Unroll(1)
+	b.Unroll(1)
+}
+
+// snake is the range of a loop over rounds, and the number of the cluster in one: where tiles
+// take the longer the earlier they come, every other round begins at the last block, which so
+// has the longest of it.
+func (l *lowering) snake(clusters, stride *simt.Value) (from, to, step *simt.Value, tile func(*simt.Value) *simt.Value) {
+	b := l.b
+	zero, one := b.Const32(0), b.Const32(1)
+	there := l.space.first
+	back := b.Sub(b.Sub(stride, one), there)
+	at := func(round *simt.Value) *simt.Value {
+		return b.Select(b.Cmp(simt.EQ, b.And(round, one), zero), there, back)
+	}
+	whole := b.DivU(clusters, stride)
+	last := b.Select(b.Cmp(simt.LT, at(whole), b.RemU(clusters, stride)), one, zero)
+	return zero, b.Add(whole, last), one, func(round *simt.Value) *simt.Value {
+		return b.Add(b.Mul(round, stride), at(round))
+	}
 }
 
 // oneTile lowers a role's operations for the block's tile in a cluster of a number.
@@ -176,7 +255,7 @@ func (l *lowering) oneTile(r *ir.Region, i *simt.Value) {
 func (l *lowering) pingpong(r *ir.Region, clusters, stride *simt.Value) {
 	b := l.b
 	t := l.newTurns()
-	loop := ringLoop(r)
+	loop := ringLoops(r, nil)[0]
 	_, depth := counted(loop)
 	lo, hi, step := l.scalar(loop.Args[0]), l.scalar(loop.Args[1]), l.scalar(loop.Args[2])
 	steps := b.DivU(b.Max(b.Add(b.Sub(hi, lo), b.Sub(step, b.Const32(1))), b.Const32(0)), step)
@@ -184,20 +263,21 @@ func (l *lowering) pingpong(r *ir.Region, clusters, stride *simt.Value) {
 	second := b.Cmp(simt.EQ, t.group, b.Const32(1))
 	from := func(v *simt.Value) *simt.Value { return b.Select(second, v, b.Const32(0)) }
 	l.inTurns(t, func() {
-		l.tileLoop(clusters, b.Mul(stride, b.Const32(teams)), from(odd), from(rest), func(i *simt.Value) {
+		start := counter{depth: depth, phase: from(odd), remainder: from(rest)}
+		l.tileLoop(clusters, b.Mul(stride, b.Const32(teams)), start, func(i *simt.Value) {
 			mine := b.Add(i, b.Mul(t.group, stride))
 			at := l.at
 			ends := b.If(b.Cmp(simt.LT, mine, clusters), func() []*simt.Value {
 				l.oneTile(r, mine)
-				slot := b.Add(l.at.remainder, rest)
+				slot := b.Add(l.left.remainder, rest)
 				over := b.Select(b.Cmp(simt.GE, slot, b.Const32(depth)), b.Const32(1), b.Const32(0))
-				return []*simt.Value{b.Xor(b.Xor(l.at.phase, odd), over), l.wrap(slot, depth)}
+				return []*simt.Value{b.Xor(b.Xor(l.left.phase, odd), over), l.wrap(slot, depth)}
 			}, func() []*simt.Value {
 				b.Bar(t.own, t.threads)
 				b.BarArrive(t.other, t.threads)
 				return []*simt.Value{at.phase, at.remainder}
 			})
-			l.at = counter{depth: depth, phase: ends[0], remainder: ends[1]}
+			l.left = counter{depth: depth, phase: ends[0], remainder: ends[1]}
 		})
 	})
 }

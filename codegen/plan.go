@@ -39,6 +39,7 @@ type PlanStep struct {
 	blocks     int64   // of a cluster, with a tile each
 	perTile    int64   // blocks that have a tile together
 	persistent bool    // blocks go on from tile to tile, with the stride of the grid
+	snake      bool    // and every other round begins at the last block
 	order      ir.Order
 }
 
@@ -221,7 +222,7 @@ func (c *Compiled) step(s ir.Step, all []Argument, names map[string]int) (PlanSt
 	}
 	out.counts = out.counts[:len(src.Space)]
 	if out.persistent = k.Wave > 0; out.persistent {
-		out.Grid = min(out.Grid, k.Wave)
+		out.Grid, out.snake = min(out.Grid, k.Wave), k.Snake
 	}
 	for _, p := range k.Params {
 		out.Args = append(out.Args, p.pass(args[p.Arg], memory[p.Arg]))
@@ -397,9 +398,5 @@ func (s *PlanStep) blockOf(point []int) (int64, error) {
 	for _, r := range s.order.Reversed {
 		at[r] = s.counts[r] - 1 - at[r]
 	}
-	id := s.tile(at)
-	if s.persistent {
-		id %= s.Grid
-	}
-	return id, nil
+	return s.Owner(s.tile(at)), nil
 }

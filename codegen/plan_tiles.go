@@ -15,6 +15,18 @@ func (s *PlanStep) Tiles() []int64 {
 // Persistent tells whether the step's blocks go on from tile to tile.
 func (s *PlanStep) Persistent() bool { return s.persistent }
 
+// Owner returns the block that computes the tile of a number in the order of the raster.
+func (s *PlanStep) Owner(tile int64) int64 {
+	if !s.persistent {
+		return tile
+	}
+	if round := tile / s.Grid; s.snake && round%2 == 1 {
+		cluster := (s.Grid - 1 - tile%s.Grid) / s.blocks
+		return cluster*s.blocks + tile%s.blocks
+	}
+	return tile % s.Grid
+}
+
 // Rounds returns the step with a grid of which each block has at most so many tiles, if
 // its blocks go on from tile to tile; else the step as it is.
 func (s *PlanStep) Rounds(n int64) PlanStep {

@@ -72,6 +72,7 @@ type stager struct {
 
 	at         *ir.Region // being staged
 	producer   *ir.Op     // the loop of a role that copies; nil: there is none
+	consumer   *ir.Op     // the loop that reads what it copies
 	transposer *ir.Op     // the loop of a role that transposes; nil: there is none
 }
 

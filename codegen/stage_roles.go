@@ -66,6 +66,7 @@ func (p *pipeliner) specialise(outer *editor) {
 		}
 	}, func(e *editor, g *group, it *ir.Value) { p.free(e, g, it, late) })
 	outer.ops = append(outer.ops, p.loop)
+	p.consumer = p.loop
 	if late && p.k.Hints.Persistent > 0 {
 		p.freeLast(outer)
 	}
@@ -140,9 +141,13 @@ func (s *stager) split() {
 			main = append(main, o)
 		}
 	}
+	var first []*ir.Op
+	if s.k.Hints.Persistent > 0 {
+		first, main = s.handOver(main, alone)
+	}
 	yield := func() *ir.Op { return &ir.Op{Code: ir.OpYield, Pos: s.producer.Pos} }
 	roles := &ir.Op{Code: ir.OpRoles, Pos: s.producer.Pos, Regions: []*ir.Region{
-		{Ops: []*ir.Op{s.producer, yield()}}, {Ops: append(main, yield())},
+		{Ops: append(first, s.producer, yield())}, {Ops: append(main, yield())},
 	}}
 	roles.Roles = []ir.Role{copyRole: {Name: "copy", Warps: copyWarps}, mainRole: {Name: "main", Warps: max(s.k.Hints.Warps, 1)}}
 	if s.transposer != nil {
@@ -199,6 +204,9 @@ func (p *pipeliner) chained() bool {
 // releasesLate tells whether a loop's buffers are released an iteration later, when the
 // product that reads them is over.
 func releasesLate(loop *ir.Op) bool {
+	if chained(loop) == nil {
+		return false
+	}
 	for _, o := range loop.Regions[0].Ops {
 		if o.Code == ir.OpIf && slices.ContainsFunc(o.Regions[0].Ops, func(in *ir.Op) bool { return in.Code == ir.OpRelease }) {
 			return true

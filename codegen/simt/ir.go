@@ -37,6 +37,7 @@ type Kernel struct {
 	MaxRegs     int  // most registers a thread, 0 when not asked for
 	Cluster     int  // blocks in a cluster along x, 0 or 1 for none
 	Persistent  bool // a block goes on from tile to tile, with the stride of the grid
+	Snake       bool // and every other round of tiles begins at the last block
 	Pingpong    bool // and two warpgroups have tiles in turns
 	Body        *Block
 	// Inputs are the values that exist at entry (parameters, special registers,

@@ -31,7 +31,7 @@ func (p *Problem) Program(c space.Config) (*ir.Program, error) {
 	f.lse = b.View("lse", ir.F32, "B", "H", "Sq")
 	b.AssumeStride(f.lse, 2, 1)
 	f.tile()
-	b.SetHints(ir.Hints{Warps: cfg.warps, Stages: cfg.stages, Portable: cfg.portable, Overlap: cfg.overlap, Copy: cfg.copy})
+	b.SetHints(ir.Hints{Warps: cfg.warps, Stages: cfg.stages, Portable: cfg.portable, Overlap: cfg.overlap, Persistent: cfg.persistent, Copy: cfg.copy})
 	f.pass()
 	k, err := b.Finish()
 	if err != nil {

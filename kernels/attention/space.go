@@ -15,6 +15,7 @@ type config struct {
 	order         int
 	portable      int
 	overlap       int
+	persistent    int
 	copy          int
 }
 
@@ -28,10 +29,11 @@ func (p *Problem) space() *space.Space {
 			{Name: "order", Values: []int{headByHead, rowByRow, sequenceBySequence}, Doc: "which tiles start first: 0 all of a head, then the next; 1 the longest rows of every head; 2 those of a sequence's heads, then the next sequence"},
 			{Name: "portable", Values: []int{0, 1}, Doc: "1: without tensor maps, and the instructions that only the GPU's own architecture has"},
 			{Name: "overlap", Values: []int{0, 1, 2}, Doc: "1: the scores of the next step are multiplied under the softmax of this one; 2: and two warpgroups take turns at it"},
+			{Name: "persistent", Values: []int{0}, Also: []int{1}, Doc: "1: one wave of blocks goes from tile to tile, and copies the next one's queries and first keys while it ends this one"},
 			{Name: "copy", Values: []int{0}, Also: []int{1}, Doc: "1: threads copy for warpgroups (cp.async), as they do where strides allow no tensor maps"},
 		},
 		Constraints: []space.Constraint{
-			{Name: "shared", Expr: "elem*(D*BM + stages*BN*(D + DV)) <= shared", Doc: "queries and the stages of keys and values fit a block's shared memory"},
+			{Name: "shared", Expr: "elem*(D*BM + stages*BN*(D + DV)) + persistent*(2048*warps + 1024) <= shared", Doc: "queries and the stages of keys and values fit a block's shared memory, beside 16 rows of 128 bytes a warp of what persistent blocks store"},
 			{Name: "transposed", Expr: "elem == 2 || sm != 90 || portable == 1 || D*BM + stages*BN*(D + 2*DV) <= shared && stages >= 2 && BN % 32 == 0", Doc: "so do values of 8 bits that warps of their own transpose for warpgroups"},
 			{Name: "warp rows", Expr: "BM % (16*warps) == 0", Doc: "a warp has whole rows, 16 at a time"},
 			{Name: "registers", Expr: "BM*(4*DV + (4 + elem)*BN + 48) <= 4*(regs - 12)*32*warps", Doc: "output, scores, the weights they become, and maximum, sum and factor of each row fit a thread's registers, beside 12 others"},
@@ -44,6 +46,7 @@ func (p *Problem) space() *space.Space {
 			{Name: "overlap", Expr: "overlap == 0 || sm == 90 && portable == 0 && stages >= 2 && BM == 16*warps", Doc: "products overlap where warpgroups multiply and others copy"},
 			{Name: "turns", Expr: "overlap <= 1 || warps == 8", Doc: "two warpgroups take turns"},
 			{Name: "overlap registers", Expr: "overlap == 0 || BM*(4*DV + (4 + elem)*BN) <= 4*(regs - 40)*32*warps", Doc: "output, scores and the weights before them fit a thread's registers, beside 40 others"},
+			{Name: "persistent", Expr: "persistent == 0 || sm == 90 && portable == 0 && copy == 0 && elem == 2 && stages >= 2 && warps % 4 == 0 && ceildiv(Sq, BM)*H*B > sm_count", Doc: "persistent only where warpgroups multiply, others copy, and there is more than one wave of tiles"},
 			{Name: "copy", Expr: "copy == 0 || sm == 90 && portable == 0", Doc: "threads copy to where warpgroups multiply from"},
 			{Name: "grid", Expr: "ceildiv(Sq, BM)*H*B <= 2147483647", Doc: "blocks of one launch"},
 		},
@@ -142,7 +145,7 @@ func (p *Problem) Default(gpu *target.GPU) (space.Config, error) {
 }
 
 func (c config) encode() space.Config {
-	return space.Of("BM", c.BM, "BN", c.BN, "warps", c.warps, "stages", c.stages, "order", c.order, "portable", c.portable, "overlap", c.overlap, "copy", c.copy)
+	return space.Of("BM", c.BM, "BN", c.BN, "warps", c.warps, "stages", c.stages, "order", c.order, "portable", c.portable, "overlap", c.overlap, "persistent", c.persistent, "copy", c.copy)
 }
 
 // decode reads a configuration whose values the parameters allow.
@@ -151,5 +154,5 @@ func (p *Problem) decode(c space.Config) (config, error) {
 		return config{}, err
 	}
 	r := c.Read()
-	return config{BM: r.Int("BM"), BN: r.Int("BN"), warps: r.Int("warps"), stages: r.Int("stages"), order: r.Int("order"), portable: r.Int("portable"), overlap: r.Int("overlap"), copy: r.Int("copy")}, r.Err()
+	return config{BM: r.Int("BM"), BN: r.Int("BN"), warps: r.Int("warps"), stages: r.Int("stages"), order: r.Int("order"), portable: r.Int("portable"), overlap: r.Int("overlap"), persistent: r.Int("persistent"), copy: r.Int("copy")}, r.Err()
 }

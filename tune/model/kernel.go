@@ -40,6 +40,7 @@ func prepare(k *simt.Kernel) *kernel {
 		p.ring = ringOf(k)
 		const copying = 4 // warps, the last, which copy or help with that
 		p.first.main, p.first.copying = k.Threads/warpSize-copying, p.ring.warps
+		p.first.tiles = k.Persistent
 		p.first.find(k.Body)
 	}
 	return p
@@ -66,8 +67,12 @@ func ringOf(k *simt.Kernel) ring {
 	if byThreads {
 		says = simt.OpMbarCopied
 	}
-	var walk func(b *simt.Block, inLoop bool)
-	walk = func(b *simt.Block, inLoop bool) {
+	loops := 1 // around what goes round the ring
+	if k.Persistent {
+		loops++ // that over tiles
+	}
+	var walk func(b *simt.Block, around int)
+	walk = func(b *simt.Block, around int) {
 		if b == nil {
 			return
 		}
@@ -78,16 +83,20 @@ func ringOf(k *simt.Kernel) ring {
 				r.warps = int(in.Imm) / warpSize
 			case in.Op == simt.OpMbarInit && !byThreads && in.Imm == 1:
 				full++
-			case in.Op == says && inLoop:
+			case in.Op == says && around >= loops:
 				r.groups++
 			case in.Op == says:
 				once++
 			}
-			walk(in.Body, inLoop || in.Op == simt.OpFor)
-			walk(in.Else, inLoop)
+			if in.Op == simt.OpFor {
+				walk(in.Body, around+1)
+				continue
+			}
+			walk(in.Body, around)
+			walk(in.Else, around)
 		}
 	}
-	walk(k.Body, false)
+	walk(k.Body, 0)
 	if r.groups > 0 {
 		r.depth = (full - once) / r.groups
 	}
@@ -118,7 +127,8 @@ func takesTurns(body *simt.Block) bool {
 // copying, which others copy too.
 type first struct {
 	own, group    int
-	main, copying int // warps that copy before the loop, and in it, where no tensor maps do
+	main, copying int  // warps that copy before the loop, and in it, where no tensor maps do
+	tiles         bool // the outermost loop is over tiles
 }
 
 // find adds what a block of instructions copies; it tells whether it found the loop.
@@ -132,6 +142,13 @@ func (f *first) find(b *simt.Block) bool {
 			f.own += int(in.Imm)
 		case in.Op == simt.OpCpAsync:
 			f.own += in.CpAsyncBytes() * warpSize * f.main
+		case in.Op == simt.OpFor && f.tiles:
+			f.tiles = false
+			found := f.find(in.Body)
+			f.tiles = true
+			if found {
+				return true
+			}
 		case in.Op == simt.OpFor:
 			if x := expects(in.Body); x != nil {
 				f.group = int(x.Imm)
@@ -139,9 +156,6 @@ func (f *first) find(b *simt.Block) bool {
 			}
 			if n, found := f.copied(in.Body); found {
 				f.group = n
-				return true
-			}
-			if f.find(in.Body) { // of a tile
 				return true
 			}
 		case in.Op == simt.OpIf && (f.find(in.Body) || f.find(in.Else)):

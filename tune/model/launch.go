@@ -14,7 +14,8 @@ import (
 // what is told apart, counted and handed out.
 type launch struct {
 	*codegen.PlanStep
-	blocks  int64 // of the grid
+	blocks  int64                  // of the grid
+	owner   func(tile int64) int64 // of those, by the tile's number
 	kernel  *kernel
 	counter *simt.Counter
 	params  []int64
@@ -75,7 +76,7 @@ const (
 // newLaunch counts a step. Pointers are taken to be aligned and apart.
 func newLaunch(g *target.GPU, k *simt.Kernel, s *codegen.PlanStep, in Inputs) (*launch, error) {
 	one := s.Rounds(1)
-	l := &launch{PlanStep: &one, blocks: s.Grid, inputs: in, kernel: prepare(k), counter: simt.NewCounter(k), tiles: s.Tiles()}
+	l := &launch{PlanStep: &one, blocks: s.Grid, owner: s.Owner, inputs: in, kernel: prepare(k), counter: simt.NewCounter(k), tiles: s.Tiles()}
 	l.params = stepParams(s)
 	if len(l.params) != len(k.Params) {
 		return nil, fmt.Errorf("kernel %s: %d arguments planned for %d parameters", k.Name, len(l.params), len(k.Params))

@@ -21,7 +21,7 @@ import (
 
 // Version changes whenever a prediction may: predictions of other versions are not
 // compared with this one's.
-const Version = "9"
+const Version = "10"
 
 // The model's constants. They were set once against kernel times that NVIDIA measured
 // (FlashAttention-2's forward pass on A100 and H100, matrix products on both), and are
@@ -243,7 +243,12 @@ func (l *launch) predict(g *target.GPU, r Resources, work *roofline.Work) (Step,
 		}
 	}
 	us := func(class int32, n int) float64 { return l.shared(g, class, n, &units[class]) }
-	s.US = schedule(sms, resident, blocks, memo(us, len(l.classes), resident))
+	known := memo(us, len(l.classes), resident)
+	if l.Persistent() && len(l.classes) > 1 {
+		s.US = l.walked(blocks, func(class int32) float64 { return known(class, resident) })
+	} else {
+		s.US = schedule(sms, resident, blocks, known)
+	}
 	if scale > 1 {
 		s.US *= scale
 	}

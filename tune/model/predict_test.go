@@ -216,7 +216,7 @@ func TestTrafficIsAtLeastTheFormulas(t *testing.T) {
 	gpu := lookup(t, "h100")
 	p := problem(t, "flashattn", gpu, nil)
 	for _, order := range []int{0, 1} {
-		c := space.Of("BM", 128, "BN", 128, "warps", 8, "stages", 2, "order", order, "portable", 0, "overlap", 0, "copy", 0)
+		c := space.Of("BM", 128, "BN", 128, "warps", 8, "stages", 2, "order", order, "portable", 0, "overlap", 0, "persistent", 0, "copy", 0)
 		bytes := predict(t, p, c, gpu, nil).Work.HBMBytes.Value
 		require.GreaterOrEqual(t, bytes, p.Work().Bytes)
 		require.Less(t, bytes, 4*p.Work().Bytes)
@@ -228,7 +228,7 @@ func TestTrafficIsAtLeastTheFormulas(t *testing.T) {
 func TestAttentionClasses(t *testing.T) {
 	gpu := lookup(t, "h100")
 	p := problem(t, "flashattn", gpu, nil)
-	c := space.Of("BM", 128, "BN", 64, "warps", 4, "stages", 2, "order", 0, "portable", 0, "overlap", 0, "copy", 0)
+	c := space.Of("BM", 128, "BN", 64, "warps", 4, "stages", 2, "order", 0, "portable", 0, "overlap", 0, "persistent", 0, "copy", 0)
 	compiled, plan := compile(t, p, c, gpu)
 	l, err := newLaunch(gpu, compiled.Module.Kernels[0], &plan.Steps[0], nil)
 	require.NoError(t, err)

@@ -38,6 +38,16 @@ func schedule(sms, most int, blocks []int32, shared func(class int32, n int) flo
 	return now
 }
 
+// walked is the time of the persistent block with the most to do: each goes through the tiles
+// that the raster gives it, whose classes are given in that order.
+func (l *launch) walked(tiles []int32, us func(class int32) float64) float64 {
+	busy := make([]float64, l.blocks)
+	for i, class := range tiles {
+		busy[l.owner(int64(i))] += us(class)
+	}
+	return slices.Max(busy)
+}
+
 // rounding is by how much times may differ that are meant to be equal.
 const rounding = 1e-9
 

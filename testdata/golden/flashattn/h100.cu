@@ -336,7 +336,6 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const __grid_const
       }
       const u32 r12 = min(max((int)(first + Sq * 0xffffffffu + Sk - 15u), 0) / 16, max((int)((u32)Sk - 16u), 0) / 16);
       const u32 r13 = ((u32)min((int)r12, (int)(max((int)(end - 16u), 0) + 15u) / 16) << 4) + 16u;
-      u32 it = 1u;
       u32 phase = 0u;
       u32 slot = 1u;
       #pragma unroll
@@ -479,7 +478,6 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const __grid_const
         const float f82 = __shfl_xor_sync(0xffffffffu, f81, 2);
         sum[0] = fmaf(sum[0], rescale[0], f75 + f76);
         sum[1] = fmaf(sum[1], rescale[1], f81 + f82);
-        it = it + 1u;
         if ((int)(n + 16u) < (int)end) {
           const u32 r26 = phase ^ r20;
           mbarrier_wait(r18 + 16400, r26);
@@ -500,7 +498,6 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const __grid_const
         max_1[1] = new_max[1];
         slot = r17;
       }
-      const u32 r27 = it - 1u;
       f83 = acc[0] * rescale[0];
       f84 = acc[1] * rescale[0];
       f85 = acc[2] * rescale[1];
@@ -533,18 +530,20 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const __grid_const
       f112 = acc[29] * rescale[0];
       f113 = acc[30] * rescale[1];
       f114 = acc[31] * rescale[1];
-      const u32 r28 = slot + 1u;
-      const u32 r29 = r28 & 1u;
-      const u32 r30 = smem_base + (r29 << 3);
-      mbarrier_wait(r30 + 16432, (r27 >> 1) & 1u);
+      const u32 r27 = slot + 1u;
+      const u32 r28 = r27 & 1u;
+      const u32 r29 = smem_base + (r28 << 3);
+      const u32 r30 = phase ^ 1u;
+      const bool p15 = (int)slot >= 1;
+      mbarrier_wait(r29 + 16432, r30 ^ (p15 ? 1u : 0u));
       // dot
       wgmma_fence_3(f83, f84, f85, f86, f87, f88, f89, f90, f91, f92, f93, f94, f95, f96, f97, f98, f99, f100, f101, f102, f103, f104, f105, f106, f107, f108, f109, f110, f111, f112, f113, f114, h1, h2, h3, h4);
-      wgmma_m64n64k16_f32_bf16_bf16_ra_tb_2(f83, f84, f85, f86, f87, f88, f89, f90, f91, f92, f93, f94, f95, f96, f97, f98, f99, f100, f101, f102, f103, f104, f105, f106, f107, f108, f109, f110, f111, f112, f113, f114, h1, h2, h3, h4, pack_i64(((smem_base + (r29 << 11)) >> 4) + 0x800300u, 0x40000040u));
+      wgmma_m64n64k16_f32_bf16_bf16_ra_tb_2(f83, f84, f85, f86, f87, f88, f89, f90, f91, f92, f93, f94, f95, f96, f97, f98, f99, f100, f101, f102, f103, f104, f105, f106, f107, f108, f109, f110, f111, f112, f113, f114, h1, h2, h3, h4, pack_i64(((smem_base + (r28 << 11)) >> 4) + 0x800300u, 0x40000040u));
       wgmma_commit_group_sync_aligned();
       wgmma_wait_0_3(f83, f84, f85, f86, f87, f88, f89, f90, f91, f92, f93, f94, f95, f96, f97, f98, f99, f100, f101, f102, f103, f104, f105, f106, f107, f108, f109, f110, f111, f112, f113, f114, h1, h2, h3, h4);
       __syncwarp();
       if (p1) {
-        mbarrier_arrive(r30 + 16448);
+        mbarrier_arrive(r29 + 16448);
       }
     } else {
       f83 = 0.0f;
@@ -584,11 +583,11 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const __grid_const
       sum[0] = 0.0f;
       sum[1] = 0.0f;
     }
-    const bool p15 = sum[0] == 0.0f;
-    const bool p16 = sum[1] == 0.0f;
+    const bool p16 = sum[0] == 0.0f;
+    const bool p17 = sum[1] == 0.0f;
     // select
-    const float f115 = p15 ? 1.0f : sum[0];
-    const float f116 = p16 ? 1.0f : sum[1];
+    const float f115 = p16 ? 1.0f : sum[0];
+    const float f116 = p17 ? 1.0f : sum[1];
     const float f117 = rcp(f115);
     const float f118 = rcp(f116);
     const float f119 = f83 * f117;
@@ -626,7 +625,7 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const __grid_const
     // store o
     bar_sync(1u, 128);
     const u32 r31 = smem_base + (r3 << 11);
-    const bool p17 = elect();
+    const bool p18 = elect();
     const u32 r32 = r3 << 4;
     const u32 r33 = ((tid >> 3) & 1u) << 10;
     const u32 r34 = ((tid & 7u) * 144u) ^ (((tid >> 4) & 1u) << 4);
@@ -637,32 +636,32 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const __grid_const
     fence_proxy_async_shared_cta();
     __syncwarp();
     const u32 r35 = first + r32;
-    if (p17) {
+    if (p18) {
       tensor_store_4d(r31, o_map_at, 0u, h, r35, b);
       cp_async_bulk_commit();
     }
     cp_async_bulk_wait_read<0>();
-    const bool p18 = sum[0] < 1.1754944e-38f;
+    const bool p19 = sum[0] < 1.1754944e-38f;
     const float f151 = sum[0] * 4.2949673e+09f;
-    const float f152 = p18 ? f151 : sum[0];
+    const float f152 = p19 ? f151 : sum[0];
     const float f153 = lg2(f152);
-    const bool p19 = sum[1] < 1.1754944e-38f;
+    const bool p20 = sum[1] < 1.1754944e-38f;
     const float f154 = sum[1] * 4.2949673e+09f;
-    const float f155 = p19 ? f154 : sum[1];
+    const float f155 = p20 ? f154 : sum[1];
     const float f156 = lg2(f155);
-    const float f157 = fmaf(max_1[0], scale, (p18 ? f153 - 32.0f : f153) * 0.6931472f);
-    const float f158 = fmaf(max_1[1], scale, (p19 ? f156 - 32.0f : f156) * 0.6931472f);
+    const float f157 = fmaf(max_1[0], scale, (p19 ? f153 - 32.0f : f153) * 0.6931472f);
+    const float f158 = fmaf(max_1[1], scale, (p20 ? f156 - 32.0f : f156) * 0.6931472f);
     // store lse
     const u64 at1 = lse_at + (i64)(int)b * (lse_stride0 << 2) + (i64)(int)h * (lse_stride1 << 2);
     const u32 r36 = ((tid >> 2) & 7u) ^ r32;
     const u64 at2 = at1 + (i64)(int)first * 4 + (i64)(int)r36 * 4;
     const u32 r37 = Sq - (first + r36);
-    const bool p20 = (tid & 3u) == 0u;
-    if (p20 && (int)r37 > 0) {
-      st_global_f32(at2, p15 ? __uint_as_float(0xff800000u) : f157);
+    const bool p21 = (tid & 3u) == 0u;
+    if (p21 && (int)r37 > 0) {
+      st_global_f32(at2, p16 ? __uint_as_float(0xff800000u) : f157);
     }
-    if (p20 && (int)r37 > 8) {
-      st_global_f32(at2 + 32, p16 ? __uint_as_float(0xff800000u) : f158);
+    if (p21 && (int)r37 > 8) {
+      st_global_f32(at2 + 32, p17 ? __uint_as_float(0xff800000u) : f158);
     }
   } else {
     if (r3 == 4u) {
@@ -673,8 +672,8 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const __grid_const
         const u32 r38 = slot_1 << 3;
         const u32 r39 = smem_base + r38;
         const u32 r40 = r39 + 16400u;
-        const bool p21 = elect();
-        if (p21) {
+        const bool p22 = elect();
+        if (p22) {
           const u32 r41 = phase_1 ^ 1u;
           mbarrier_wait(r39 + 16416, r41);
           mbarrier_expect(r39 + 16400, 2048);
@@ -682,16 +681,16 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const __grid_const
           tensor_load_4d(smem_base + r42 + 8192, k_map_at, r40, 0u, kv_head, (u32)n_1, b);
         }
         const u32 r43 = r39 + 16432u;
-        const bool p22 = elect();
-        if (p22) {
+        const bool p23 = elect();
+        if (p23) {
           const u32 r44 = phase_1 ^ 1u;
           mbarrier_wait(r39 + 16448, r44);
           mbarrier_expect(r39 + 16432, 2048);
           const u32 r45 = slot_1 << 11;
           tensor_load_4d(smem_base + r45 + 12288, v_map_at, r43, 0u, kv_head, (u32)n_1, b);
         }
-        const bool p23 = slot_1 == 1u;
-        phase_1 = phase_1 ^ (p23 ? 1u : 0u);
+        const bool p24 = slot_1 == 1u;
+        phase_1 = phase_1 ^ (p24 ? 1u : 0u);
         const u32 r46 = slot_1 + 1u;
         slot_1 = r46 & 1u;
       }

@@ -133,9 +133,9 @@ gemm(int M, int N, int K, const __grid_constant__ TensorMap c_map, const __grid_
     if (p3) {
       bar_arrive(r8, 256);
     }
-    const u32 r12 = blocks_x << 1;
     u32 phase = p3 ? r10 : 0u;
     u32 slot = p3 ? r11 : 0u;
+    const u32 r12 = blocks_x << 1;
     const u32 r13 = r6 * blocks_x;
     #pragma unroll 1
     for (int tile = (int)block_x; tile < (int)r5; tile += (int)r12) {

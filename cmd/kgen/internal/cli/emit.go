@@ -260,10 +260,22 @@ func (l *listing) text(c *codegen.Compiled) (string, error) {
 			for _, note := range k.Notes {
 				b.WriteString("// " + k.Name + ": " + note + "\n")
 			}
+			if k.Wave > 0 {
+				b.WriteString("// " + k.Name + ": " + walkOf(k) + "\n")
+			}
 		}
 	}
 	b.WriteString(text)
 	return b.String(), nil
+}
+
+// walkOf says how the blocks of a persistent kernel go through the tiles.
+func walkOf(k codegen.Kernel) string {
+	text := fmt.Sprintf("at most %d blocks go on from tile to tile, and copy ahead for the next one", k.Wave)
+	if k.Snake {
+		text += "; every other round begins at the last block, as tiles get shorter"
+	}
+	return text
 }
 
 func (l *listing) stageText(c *codegen.Compiled) (string, error) {
