@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -75,9 +76,17 @@ func (e *CompileError) Error() string {
 	case 0:
 		return head + ": " + strings.TrimSpace(e.Log)
 	case 1:
-		return head + ": " + errs[0].String()
+		return head + ": " + errs[0].String() + missingHeader(errs[0].Message)
 	}
-	return fmt.Sprintf("%s: %s (and %d more)", head, errs[0], len(errs)-1)
+	return fmt.Sprintf("%s: %s%s (and %d more)", head, errs[0], missingHeader(errs[0].Message), len(errs)-1)
+}
+
+// missingHeader says where a header may be found that a message of NVRTC misses.
+func missingHeader(message string) string {
+	if !strings.Contains(message, "open source file") {
+		return ""
+	}
+	return ": want -I with the folder that has it (CUDA's own headers, such as cuda_fp16.h, do not come with NVRTC: the include folder of a CUDA toolkit has them, or of PyPI's nvidia-cuda-runtime)"
 }
 
 // Find opens the first NVRTC in dirs, which may be toolkit roots or library
@@ -123,6 +132,20 @@ func open(path string) (*Compiler, error) {
 // Path is the file the library was loaded from, or the bare name the loader
 // resolved.
 func (c *Compiler) Path() string { return c.path }
+
+// HeaderFlags name the folder of CUDA's headers, such as cuda_fp16.h, if the library's
+// installation has them: a toolkit does, the wheel of NVRTC alone does not.
+func (c *Compiler) HeaderFlags() []string {
+	path, err := filepath.EvalSymlinks(c.path)
+	if err != nil {
+		return nil // a bare name, which the loader found
+	}
+	dir := filepath.Join(filepath.Dir(filepath.Dir(path)), "include")
+	if _, err := os.Stat(filepath.Join(dir, "cuda_fp16.h")); err != nil {
+		return nil
+	}
+	return []string{"-I" + dir}
+}
 
 // Version is NVRTC's own version, such as 13, 0.
 func (c *Compiler) Version() (major, minor int) { return c.major, c.minor }

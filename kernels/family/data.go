@@ -38,7 +38,13 @@ func NewData(args []Arg, seed uint64) (Data, error) {
 			return nil, err
 		}
 		if !a.Out {
-			t.fill(seed)
+			if a.Integer != nil {
+				for i := range a.Elements() {
+					t.put(i, uint32(a.Integer(i)))
+				}
+			} else {
+				t.fill(seed)
+			}
 			if a.Fill != nil {
 				a.Fill(t)
 			}
@@ -48,23 +54,24 @@ func NewData(args []Arg, seed uint64) (Data, error) {
 	return d, nil
 }
 
-// Integers returns the memory of the arguments that are 32-bit integers which a family
-// fills in, such as lengths, by their numbers: they decide what a kernel does.
-func Integers(args []Arg) map[int][]byte {
-	var out map[int][]byte
+// Integers returns the elements of the arguments that are integers a family says, such as
+// lengths, by their numbers; ok is false outside. None is kept in memory.
+func Integers(args []Arg) map[int]func(i int64) (v int64, ok bool) {
+	var out map[int]func(int64) (int64, bool)
 	for i, a := range args {
-		if a.Elem != ir.I32 || a.Fill == nil {
+		if a.Integer == nil {
 			continue
 		}
-		t, err := NewTensor(a)
-		if err != nil {
-			panic(err) // 32-bit integers have host data
-		}
-		a.Fill(t)
 		if out == nil {
-			out = map[int][]byte{}
+			out = map[int]func(int64) (int64, bool){}
 		}
-		out[i] = t.Bytes
+		n := int64(a.Elements())
+		out[i] = func(e int64) (int64, bool) {
+			if e < 0 || e >= n {
+				return 0, false
+			}
+			return a.Integer(int(e)), true
+		}
 	}
 	return out
 }

@@ -103,6 +103,10 @@ type Arg struct {
 	// Fill changes a tensor's random input after it was drawn; nil leaves it.
 	Fill func(*Tensor)
 
+	// Integer, of a tensor of 32-bit integers without gaps, is its elements, in row-major
+	// order, instead of random ones: they decide what the program does.
+	Integer func(i int) int64
+
 	// Most, of a tensor of numbers from 0 up that programs count with, is the largest that
 	// one may be, over the sizes of the program's views; nil: it is no such tensor.
 	Most *ir.Expr

@@ -215,12 +215,12 @@ func (p *Append) Parts(c space.Config, r *rand.Rand, n int) ([]family.Part, erro
 
 // written are the boxes of k and v that a new token's head fills; none where the
 // sequence is too short for the token.
-func (p *Append) written(table []int32, b, added, head int) []family.Region {
+func (p *Append) written(table *blockTable, b, added, head int) []family.Region {
 	token := p.length(b) - p.Query + added
 	if token < 0 {
 		return nil
 	}
-	page := table[b*p.entries()+token/p.Page]
+	page := table.page(b, token/p.Page)
 	lo := p.at(int(page), token%p.Page, head, 0)
 	hi := []int{lo[0] + 1, lo[1] + 1, lo[2] + 1, p.HeadDim}
 	return []family.Region{{Out: "k", Lo: lo, Hi: hi}, {Out: "v", Lo: lo, Hi: hi}}
@@ -233,19 +233,16 @@ func (p *Append) Expect(d family.Data, r family.Region) (family.Expected, error)
 		return e, fmt.Errorf("%s has no output %q: want k or v", appendName, r.Out)
 	}
 	from := d["new_"+r.Out]
-	owner := map[int]int{} // by page, the table entry that lists it
-	for i, page := range p.table() {
-		owner[int(page)] = i
-	}
+	table := p.table()
 	for page := r.Lo[0]; page < r.Hi[0]; page++ {
-		entry, used := owner[page]
+		b, entry, used := table.owner(page)
 		for y := r.Lo[1]; y < r.Hi[1]; y++ {
 			for z := r.Lo[2]; z < r.Hi[2]; z++ {
 				slot, head := y, z
 				if p.Layout == "hnd" {
 					slot, head = z, y
 				}
-				b, token := entry/p.entries(), entry%p.entries()*p.Page+slot
+				token := entry*p.Page + slot
 				added := token - p.length(b) + p.Query
 				for j := r.Lo[3]; j < r.Hi[3]; j++ {
 					want := math.NaN()

@@ -21,11 +21,11 @@ func TestTableAndCache(t *testing.T) {
 		table := p.table()
 		numbers, tokens := 0, 0
 		for b := range p.Batch {
-			row := table[b*p.entries() : (b+1)*p.entries()]
 			n := p.length(b)
 			tokens += n
 			require.Equal(t, float64(n), d["len"].At(b))
-			for i, page := range row {
+			for i := range p.entries() {
+				page := table.page(b, i)
 				require.Equal(t, float64(page), d["table"].At(b, i))
 				if i >= family.CeilDiv(n, p.Page) {
 					require.Equal(t, int32(unused), page)
@@ -51,11 +51,18 @@ func TestExpectFollowsTheTable(t *testing.T) {
 	p := &Problem{Heads: 2, pool: pool{Batch: 1, Query: 2, Context: 40, Page: 4, KVHeads: 1, HeadDim: 16, Layout: "nhd", Type: "f16"}}
 	d, err := family.NewData(p.Args(), 1)
 	require.NoError(t, err)
-	pages := p.table()
+	pages := func(i int) int32 { return p.table().page(0, i) }
 	x := p.row(d, pages, 0, 1, 0, 1)
-	moved := slices.Clone(pages)
-	i, j := pages[2], pages[7]
-	moved[2], moved[7] = j, i
+	i, j := pages(2), pages(7)
+	moved := func(n int) int32 {
+		switch n {
+		case 2:
+			return j
+		case 7:
+			return i
+		}
+		return pages(n)
+	}
 	for _, name := range []string{"k", "v"} {
 		for slot := range p.Page {
 			for c := range p.HeadDim {
@@ -68,11 +75,11 @@ func TestExpectFollowsTheTable(t *testing.T) {
 	require.Equal(t, x, p.row(d, moved, 0, 1, 0, 1))
 }
 
-// A key left out shows in both outputs.
+// A key left out of 200 shows in both outputs.
 func TestTolerancesNoticeADroppedKey(t *testing.T) {
-	p := &Problem{Heads: 1, pool: pool{Batch: 1, Query: 1, Context: 500, Page: 16, KVHeads: 1, HeadDim: 64, Layout: "nhd", Type: "bf16"}}
+	p := &Problem{Heads: 1, pool: pool{Batch: 1, Query: 1, Context: 200, Page: 16, KVHeads: 1, HeadDim: 64, Layout: "nhd", Type: "bf16"}}
 	short := *p
-	short.Window = 499
+	short.Window = 199
 	d, err := family.NewData(p.Args(), 1)
 	require.NoError(t, err)
 	for _, out := range []string{"o", "lse"} {
@@ -174,4 +181,42 @@ func TestWorkOfManySequences(t *testing.T) {
 	require.InEpsilon(t, n*n*(n+1)/2, p.Work().Exp2, 1e-12)
 	require.InEpsilon(t, n*(4+n*(8*16+4)), a.Work().Bytes, 1e-12)
 	require.Equal(t, 1+family.MaxSize*family.MaxSize, p.pages())
+}
+
+// The order of pages is a permutation, and its inverse finds whose a page is.
+func TestPagesAreFoundByTheirNumbers(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 50 {
+		p := awkwardPool(r)
+		table := p.table()
+		seen := make([]bool, p.pages())
+		for b := range p.Batch {
+			for i := range family.CeilDiv(p.length(b), p.Page) {
+				page := int(table.page(b, i))
+				require.False(t, seen[page])
+				seen[page] = true
+				owner, entry, ok := table.owner(page)
+				require.True(t, ok)
+				require.Equal(t, []int{b, i}, []int{owner, entry})
+			}
+		}
+		free := slices.Index(seen, false)
+		_, _, ok := table.owner(free)
+		require.False(t, ok)
+		require.Equal(t, -1, slices.Index(seen[free+1:], false))
+	}
+}
+
+// Whatever is asked of a cache of hundreds of millions of pages, none of them is listed.
+func TestTablesAreNotListed(t *testing.T) {
+	p := &Append{pool{Batch: 134_000_000, Query: 1, Context: 1, Page: 1, KVHeads: 1, HeadDim: 16, Layout: "nhd", Type: "bf16"}}
+	require.Less(t, testing.AllocsPerRun(1, func() {
+		table := family.Integers(p.Args())[2]
+		page, ok := table(133_999_999)
+		require.True(t, ok)
+		b, _, _ := p.table().owner(int(page))
+		require.Equal(t, 133_999_999, b)
+		_, ok = table(134_000_000)
+		require.False(t, ok)
+	}), 1000.0)
 }

@@ -142,47 +142,6 @@ func (p *pool) pages() int {
 	return total
 }
 
-// unused is what the table holds past a sequence's length: no page's number.
-const unused = math.MaxInt32
-
-// table draws which pages each sequence has, in row-major order: a permutation, so that
-// neighbours in a sequence are not neighbours in memory.
-func (p *pool) table() []int32 {
-	order := rand.New(rand.NewPCG(uint64(p.Batch), uint64(p.Context))).Perm(p.pages())
-	table := make([]int32, 0, p.Batch*p.entries())
-	for b := range p.Batch {
-		used := family.CeilDiv(p.length(b), p.Page)
-		for i := range p.entries() {
-			if i < used {
-				table = append(table, int32(order[i]))
-			} else {
-				table = append(table, unused)
-			}
-		}
-		order = order[used:]
-	}
-	return table
-}
-
-// tableArg is the block table [sequence, entry].
-func (p *pool) tableArg() family.Arg {
-	return family.Arg{Name: "table", Elem: ir.I32, Dims: []int{p.Batch, p.entries()}, Strides: []int{p.entries(), 1}, Fill: func(t *family.Tensor) {
-		for i, page := range p.table() {
-			t.SetInt(int64(page), i/p.entries(), i%p.entries())
-		}
-	}}
-}
-
-// lengthArg is the lengths of the sequences.
-func (p *pool) lengthArg() family.Arg {
-	most := ir.Sym("E").Times(ir.Lit(int64(p.Page)))
-	return family.Arg{Name: "len", Elem: ir.I32, Dims: []int{p.Batch}, Strides: []int{1}, Most: &most, Fill: func(t *family.Tensor) {
-		for b := range p.Batch {
-			t.SetInt(int64(p.length(b)), b)
-		}
-	}}
-}
-
 // cache describes the keys or the values.
 func (p *pool) cache(name string) family.Arg {
 	if p.Layout == "hnd" {
@@ -196,14 +155,12 @@ func (p *pool) cache(name string) family.Arg {
 func (p *pool) filled(name string) family.Arg {
 	a := p.cache(name)
 	a.Fill = func(t *family.Tensor) {
-		used := make([]int, p.pages()) // tokens of each page
 		table := p.table()
-		for b := range p.Batch {
-			for i, n := 0, p.length(b); n > 0; i, n = i+1, n-p.Page {
-				used[table[b*p.entries()+i]] = min(n, p.Page)
+		for page := range p.pages() {
+			n := 0 // tokens of the page
+			if b, i, ok := table.owner(page); ok {
+				n = min(p.length(b)-i*p.Page, p.Page)
 			}
-		}
-		for page, n := range used {
 			for slot := n; slot < p.Page; slot++ {
 				for h := range p.KVHeads {
 					for j := range p.HeadDim {

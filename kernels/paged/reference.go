@@ -21,7 +21,7 @@ func (p *Problem) Expect(d family.Data, r family.Region) (family.Expected, error
 		for t := r.Lo[1]; t < r.Hi[1]; t++ {
 			for h := r.Lo[2]; h < r.Hi[2]; h++ {
 				for g := r.Lo[3]; g < r.Hi[3]; g++ {
-					x := p.row(d, table[b*p.entries():(b+1)*p.entries()], b, t, h, g)
+					x := p.row(d, func(i int) int32 { return table.page(b, i) }, b, t, h, g)
 					lo, hi := p.sees(p.length(b), t)
 					if r.Out == "lse" {
 						x.ExpectLSE(&e, p.elem(), hi-lo)
@@ -35,13 +35,13 @@ func (p *Problem) Expect(d family.Data, r family.Region) (family.Expected, error
 	return e, nil
 }
 
-func (p *Problem) row(d family.Data, pages []int32, b, t, h, g int) attention.Row {
+func (p *Problem) row(d family.Data, pages func(i int) int32, b, t, h, g int) attention.Row {
 	q, key, value := make([]float64, p.HeadDim), make([]float64, p.HeadDim), make([]float64, p.HeadDim)
 	d["q"].Row(q, d["q"].Offset(b, t, h, g, 0))
 	x := attention.NewRow(q, len(q), p.scale())
 	lo, hi := p.sees(p.length(b), t)
 	for i := lo; i < hi; i++ {
-		at := p.at(int(pages[i/p.Page]), i%p.Page, h, 0)
+		at := p.at(int(pages(i/p.Page)), i%p.Page, h, 0)
 		d["k"].Row(key, d["k"].Offset(at...))
 		d["v"].Row(value, d["v"].Offset(at...))
 		x.See(key, value, attention.Norm(key))

@@ -1,23 +1,22 @@
 package model
 
-import (
-	"encoding/binary"
+import "github.com/kgen-dev/kgen/codegen/simt"
 
-	"github.com/kgen-dev/kgen/codegen/simt"
-)
+// Inputs is memory that decides what a program does, by the number of its argument: the
+// elements of 32-bit integers, such as lengths and tables of pages. ok is false outside.
+type Inputs map[int]func(element int64) (v int64, ok bool)
 
-// Inputs is memory that decides what a program does, by the number of its argument:
-// 32-bit integers, little-endian, such as lengths and tables of pages.
-type Inputs map[int][]byte
+// integerBytes are an element's.
+const integerBytes = 4
 
 // load reads the integer at an address as parameters hold them.
 func (m Inputs) load(address int64) (int64, bool) {
-	b := m[int(address>>pointerShift)-1]
+	elements := m[int(address>>pointerShift)-1]
 	at := address & (1<<pointerShift - 1)
-	if at+4 > int64(len(b)) {
+	if elements == nil || at%integerBytes != 0 {
 		return 0, false
 	}
-	return int64(int32(binary.LittleEndian.Uint32(b[at:]))), true
+	return elements(at / integerBytes)
 }
 
 // load evaluates a load of one integer a lane: known if it is for every lane that

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -171,8 +172,39 @@ func (b *Bound) Defines(index []int) []string {
 		name, _ := c.At(i)
 		out = append(out, name+"="+c.Text(i))
 	}
+	return append(out, wordDefines(b.Spec.Space.Params, out)...)
+}
+
+// wordDefines are the macros by which a source compares parameters that are words, of which
+// defines give the values: NAME_WORD=1 of the value and =0 of the others, as far as they
+// are names and no parameter's.
+func wordDefines(params []space.Param, defines []string) []string {
+	taken := map[string]bool{}
+	for _, p := range params {
+		taken[p.Name] = true
+	}
+	var out []string
+	for _, p := range params {
+		at := slices.IndexFunc(defines, func(d string) bool { return strings.HasPrefix(d, p.Name+"=") })
+		if at < 0 {
+			continue
+		}
+		for _, w := range p.Words {
+			name, value := p.Name+"_"+w, "0"
+			if defines[at] == p.Name+"="+w {
+				value = "1"
+			}
+			if macroName.MatchString(name) && !taken[name] {
+				taken[name] = true
+				out = append(out, name+"="+value)
+			}
+		}
+	}
 	return out
 }
+
+// macroName matches a macro's name.
+var macroName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // template is an argument's text around its formulas.
 type template struct {

@@ -179,6 +179,7 @@ func parseOwn(text []byte) (*Spec, error) {
 		if s.Reference, err = f.Reference.reference(&f); err != nil {
 			return nil, fmt.Errorf("reference: %w", err)
 		}
+		s.Reference.Defines = append(s.Reference.Defines, wordDefines(s.Space.Params, s.Reference.Defines)...)
 	}
 	return s, nil
 }

@@ -55,7 +55,7 @@ func TestOwnForm(t *testing.T) {
 	require.Equal(t, []int{1, 0, 0, 0}, first)
 	at := []int{1, 2, 0, 1}
 	require.True(t, b.Space.Valid(at))
-	require.Equal(t, []string{"block=64", "unroll=7", "width=1", "load=ldg"}, b.Defines(at))
+	require.Equal(t, []string{"block=64", "unroll=7", "width=1", "load=ldg", "load_plain=0", "load_ldg=1"}, b.Defines(at))
 	l, err := b.Launch(at)
 	require.NoError(t, err)
 	require.Equal(t, [3]uint32{3, 1, 1}, l.Grid)
@@ -141,4 +141,17 @@ func TestT1(t *testing.T) {
 		}
 		t.Log(name, b.Space.Count())
 	}
+}
+
+// A word has a macro, unless no name of C can end with it or a parameter has the name; a
+// reference gets those of the words that it defines.
+func TestWordsHaveMacros(t *testing.T) {
+	b, err := read(t, `{
+ "source": "a.cu", "kernel": "k", "grid": 1, "block": 32,
+ "parameters": [{"name": "real", "words": ["float", "long double", "half"]}, {"name": "real_half", "values": [7]}, {"name": "load", "words": ["a", "b"]}],
+ "reference": {"source": "b.cu", "kernel": "r", "grid": 1, "block": 32, "defines": {"load": "b", "other": 3}}
+}`).Bind(h100(t))
+	require.NoError(t, err)
+	require.Equal(t, []string{"real=long double", "real_half=7", "load=a", "real_float=0", "load_a=1", "load_b=0"}, b.Defines([]int{1, 0, 0}))
+	require.Equal(t, []string{"load=b", "other=3", "load_a=0", "load_b=1"}, b.Reference.Defines)
 }

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/kgen-dev/kgen/codegen/ptx"
 	"github.com/kgen-dev/kgen/internal/userfile"
@@ -16,7 +17,11 @@ func (k *Kernel) source(name string) (string, error) {
 	if text, ok := k.sources[name]; ok {
 		return text, nil
 	}
-	text, err := userfile.Read(k.Spec.Path(name), ptx.MaxSource)
+	path := k.Spec.Path(name)
+	if k.elsewhere(name) {
+		path = name
+	}
+	text, err := userfile.Read(path, ptx.MaxSource)
 	if err != nil {
 		return "", err
 	}
@@ -25,6 +30,11 @@ func (k *Kernel) source(name string) (string, error) {
 	}
 	k.sources[name] = string(text)
 	return string(text), nil
+}
+
+// elsewhere tells whether a file lies in one of the folders that are not the description's.
+func (k *Kernel) elsewhere(name string) bool {
+	return slices.ContainsFunc(k.Includes, func(dir string) bool { return strings.HasPrefix(name, dir+string(filepath.Separator)) })
 }
 
 // included matches what a source reads from its own folder.
@@ -47,7 +57,11 @@ func (k *Kernel) reach(name string, f func(file, text string)) error {
 		}
 		f(queue[0], text)
 		for _, m := range included.FindAllStringSubmatch(text, -1) {
-			for _, file := range []string{m[1], filepath.Join(filepath.Dir(queue[0]), m[1])} {
+			files := []string{m[1], filepath.Join(filepath.Dir(queue[0]), m[1])}
+			for _, dir := range k.Includes {
+				files = append(files, filepath.Join(dir, m[1]))
+			}
+			for _, file := range files {
 				if !seen[file] {
 					seen[file] = true
 					queue = append(queue, file)

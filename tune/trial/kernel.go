@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,6 +25,8 @@ import (
 type Kernel struct {
 	Spec     *spec.Bound
 	Compiler *nvrtc.Compiler
+	Flags    []string // of NVRTC, beside the description's
+	Includes []string // absolute folders among them
 	Device   bench.Device
 	Seed     uint64 // of the buffers' contents
 	// Called tells whether a symbol is that of what its source calls name.
@@ -79,7 +82,7 @@ func (k *Kernel) Program(point []int) (string, error) {
 		return "", err
 	}
 	l, err := k.Spec.Launch(point) // one that cannot be made is a digest's part too
-	parts := []string{text, k.Spec.Kernel, fmt.Sprint(l, err), strings.Join(k.Spec.Flags, " ")}
+	parts := []string{text, k.Spec.Kernel, fmt.Sprint(l, err), strings.Join(slices.Concat(k.Spec.Flags, k.Flags), " ")}
 	return digest(append(parts, k.Spec.Defines(point)...)...), nil
 }
 
@@ -187,7 +190,7 @@ func (k *Kernel) cubin(ctx context.Context, file, kernel string, defines []strin
 	if err != nil {
 		return nil, err
 	}
-	flags := append([]string{"-I" + k.Spec.Path(".")}, k.Spec.Flags...)
+	flags := slices.Concat([]string{"-I" + k.Spec.Path(".")}, k.Spec.Flags, k.Flags, k.Compiler.HeaderFlags())
 	r, err := k.Compiler.Compile(ctx, nvrtc.Source{Name: filepath.Base(file), Text: prologue(defines) + text}, nvrtc.Options{Arch: k.Spec.GPU.Arch(), Flags: flags})
 	if err != nil {
 		return nil, err

@@ -118,7 +118,7 @@ func (k *Kernel) Run(ctx context.Context, point []int, samples int) (Ran, error)
 
 // again checks a program over contents and a reference of another seed.
 func (k *Kernel) again(ctx context.Context, point []int, p *program) (Ran, error) {
-	other := &Kernel{Spec: k.Spec, Compiler: k.Compiler, Device: k.Device, Seed: k.Seed + 1, Called: k.Called, Cache: k.Cache}
+	other := &Kernel{Spec: k.Spec, Compiler: k.Compiler, Device: k.Device, Flags: k.Flags, Includes: k.Includes, Seed: k.Seed + 1, Called: k.Called, Cache: k.Cache}
 	other.keep(pointKey(point), &program{built: p.built, ptx: p.ptx, kernel: p.kernel, launch: p.launch})
 	return other.Run(ctx, point, 0)
 }

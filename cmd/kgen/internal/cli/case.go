@@ -37,6 +37,7 @@ func (a *app) caseCommand() *cobra.Command {
 
 func (a *app) caseNewCommand() *cobra.Command {
 	var kernel, gpu, file string
+	var compile compileFlags
 	c := &cobra.Command{
 		Use:   "new FILE.cu|FILE.ptx|FILE.json",
 		Short: "Write a case.json to fill in, from a kernel's parameters or a launch description",
@@ -52,18 +53,19 @@ The form of a case stands in testdata/ptx/foreign/README.md.`,
 		Example: "  kgen case new kernel.ptx\n  kgen case new add.cu --gpu a100 --kernel add -o add.json",
 		Args:    positional("FILE"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.newCase(c.Context(), args[0], kernel, gpu, file)
+			return a.newCase(c.Context(), args[0], kernel, gpu, file, &compile)
 		},
 	}
 	c.Flags().StringVar(&kernel, "kernel", "", "`NAME` of the kernel; not needed if it is the only one")
 	c.Flags().StringVar(&gpu, "gpu", "", gpuUsage+"; CUDA C is compiled for it (default "+defaultCUDA+")")
 	mustComplete(c, "gpu", completeGPUFlag)
 	c.Flags().StringVarP(&file, "output", "o", "", "`FILE` to write (default case.json beside the kernel's file)")
+	compile.declare(c, "CUDA C")
 	a.jsonFlag(c)
 	return c
 }
 
-func (a *app) newCase(ctx context.Context, name, kernel, gpuName, file string) error {
+func (a *app) newCase(ctx context.Context, name, kernel, gpuName, file string, compile *compileFlags) error {
 	gpu, err := optionalGPU(gpuName)
 	if err != nil {
 		return err
@@ -89,9 +91,12 @@ func (a *app) newCase(ctx context.Context, name, kernel, gpuName, file string) e
 		return err
 	}
 	if launch {
+		if compile.given() {
+			return usagef("%s: -I and -D are for CUDA C: want a file of that", name)
+		}
 		return a.newCaseOf(name, file)
 	}
-	text, err := readPTX(ctx, name, gpu)
+	text, err := readPTX(ctx, name, gpu, compile)
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,7 @@ type launchFlags struct {
 	args                 []string
 	tolerance            numcheck.Tolerance
 	extent               extentFlags
+	compile              compileFlags
 }
 
 func (f *launchFlags) declare(c *cobra.Command) {
@@ -41,6 +42,7 @@ func (f *launchFlags) declare(c *cobra.Command) {
 	flags.StringArrayVar(&f.args, "arg", nil, "`ARG` of a file's kernel; given again for each parameter")
 	flags.Float64Var(&f.tolerance.Absolute, "absolute", 0, "`X` that |got - want| may be (default 0)")
 	flags.Float64Var(&f.tolerance.Relative, "relative", 0, "`X` that |got - want| may be of |want|, beside --absolute (default 0)")
+	f.compile.declare(c, "a file of CUDA C")
 	f.extent.declare(c)
 }
 
@@ -59,7 +61,7 @@ func (a *app) checkFile(ctx context.Context, name, gpuName string, m *machineFla
 			return nil, usage(err)
 		}
 		var err error
-		if c.PTX, err = readPTX(ctx, name, gpu); err != nil {
+		if c.PTX, err = readPTX(ctx, name, gpu, &f.compile); err != nil {
 			return nil, err
 		}
 		module, err := dev.Load(ctx, c.PTXFile, c.PTX)
@@ -139,14 +141,23 @@ func parseExtents(text string) (e [3]uint32, err error) {
 // newest that takes what older ones do, wgmma and tensor maps as well.
 const defaultCUDA = "h100"
 
-// readPTX is the PTX of a file, what NVRTC makes of it if it is CUDA C.
-func readPTX(ctx context.Context, name string, gpu *target.GPU) ([]byte, error) {
+// readPTX is the PTX of a file, what NVRTC makes of it if it is CUDA C: that may include
+// what lies beside it, in the flags' folders, and CUDA's own headers where the compiler
+// came with them.
+func readPTX(ctx context.Context, name string, gpu *target.GPU, f *compileFlags) ([]byte, error) {
 	text, err := readSource(name)
 	if err != nil {
 		return nil, usage(err)
 	}
 	if !strings.HasSuffix(name, ".cu") {
+		if f.given() {
+			return nil, usagef("%s: -I and -D are for CUDA C: want a file of that", name)
+		}
 		return text, nil
+	}
+	flags, err := f.nvrtc()
+	if err != nil {
+		return nil, err
 	}
 	if gpu == nil {
 		if gpu, err = lookupGPU(defaultCUDA); err != nil {
@@ -157,7 +168,8 @@ func readPTX(ctx context.Context, name string, gpu *target.GPU) ([]byte, error) 
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, nvrtc.Remedy(err))
 	}
-	res, err := compiler.Compile(ctx, nvrtc.Source{Name: filepath.Base(name), Text: string(text)}, nvrtc.Options{Arch: virtualArch(gpu), LineInfo: true})
+	flags = slices.Concat([]string{"-I" + filepath.Dir(name)}, flags, compiler.HeaderFlags())
+	res, err := compiler.Compile(ctx, nvrtc.Source{Name: filepath.Base(name), Text: string(text)}, nvrtc.Options{Arch: virtualArch(gpu), LineInfo: true, Flags: flags})
 	var refused *nvrtc.CompileError
 	switch {
 	case errors.As(err, &refused):

@@ -39,6 +39,7 @@ type tuneFlags struct {
 
 	fleet    fleetFlags
 	parallel int // configurations of --space under way at a time
+	compile  compileFlags
 }
 
 // budget is how many configurations to try, or for how long.
@@ -147,6 +148,7 @@ included; nothing is read from the store or written to it.`,
 			c.Flags().BoolVar(&f.dryRun, "dry-run", false, "say how large the space is and what each constraint takes, and try nothing")
 			filledFlag(c, &f.explain, "explain", "", "say where one configuration's predicted time goes: `CONFIG` such as 'BM=128 BN=64 ...'")
 			c.Flags().IntVar(&f.parallel, "parallel", explore.DefaultBatch, "`N` configurations of --space under way at a time; the search follows from it")
+			f.compile.declare(c, "--space")
 			f.fleet.declare(c)
 			c.Flags().BoolVar(&f.child, "child", false, "try configurations for the process that started this one")
 			if err := c.Flags().MarkHidden("child"); err != nil {
@@ -173,6 +175,9 @@ included; nothing is read from the store or written to it.`,
 func (a *app) tune(ctx context.Context, j *job, f *tuneFlags) error {
 	if f.strategy != "" {
 		return usagef("--strategy goes with --space or --replay")
+	}
+	if f.compile.given() {
+		return usagef("-I and -D go with --space")
 	}
 	if err := f.checkWorkers(); err != nil {
 		return err

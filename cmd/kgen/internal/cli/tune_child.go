@@ -35,7 +35,7 @@ func (f *tuneFlags) childCommand(device string, what ...string) (func() *exec.Cm
 
 // spacePool has processes that try configurations of a described kernel.
 func (a *app) spacePool(f *tuneFlags, gpuName string) (*trial.Pool, error) {
-	command, err := f.childCommand(f.device.value, "--space", f.space, "--gpu", gpuName)
+	command, err := f.childCommand(f.device.value, append(f.compile.words(), "--space", f.space, "--gpu", gpuName)...)
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,10 @@ func (a *app) tuneSpace(ctx context.Context, f *tuneFlags, gpuName string) error
 	if err != nil {
 		return fmt.Errorf("%w; %s", err, nvrtc.Remedy(err))
 	}
-	k := a.spaceKernel(f, b, compiler)
+	k, err := a.spaceKernel(f, b, compiler)
+	if err != nil {
+		return err
+	}
 	if f.child {
 		return a.serveSpace(ctx, f, k)
 	}
@@ -83,7 +86,10 @@ func (f *tuneFlags) checkSpace(k *trial.Kernel) (first []int, err error) {
 func (a *app) drySpace(ctx context.Context, f *tuneFlags, b *spec.Bound) error {
 	if b.Unrunnable == nil {
 		compiler, noCompiler := nvrtc.Find()
-		k := a.spaceKernel(f, b, compiler)
+		k, err := a.spaceKernel(f, b, compiler)
+		if err != nil {
+			return err
+		}
 		first, err := f.checkSpace(k)
 		if err != nil {
 			return err
@@ -159,11 +165,19 @@ func firstPoint(b *spec.Bound, first []int) []int {
 }
 
 // spaceKernel is what tries configurations; it has a device in a child alone.
-func (a *app) spaceKernel(f *tuneFlags, b *spec.Bound, compiler *nvrtc.Compiler) *trial.Kernel {
-	return &trial.Kernel{
-		Spec: b, Compiler: compiler, Seed: f.seed, Cache: a.openCache(),
-		Called: func(symbol, name string) bool { return symbol == name || calledInSource(symbol, name) },
+func (a *app) spaceKernel(f *tuneFlags, b *spec.Bound, compiler *nvrtc.Compiler) (*trial.Kernel, error) {
+	flags, err := f.compile.nvrtc()
+	if err != nil {
+		return nil, err
 	}
+	folders, err := f.compile.folders()
+	if err != nil {
+		return nil, err
+	}
+	return &trial.Kernel{
+		Spec: b, Compiler: compiler, Flags: flags, Includes: folders, Seed: f.seed, Cache: a.openCache(),
+		Called: func(symbol, name string) bool { return symbol == name || calledInSource(symbol, name) },
+	}, nil
 }
 
 // exploreSpace searches and prints.

@@ -42,6 +42,8 @@ func (f *tuneFlags) checkWorkers() error {
 	switch {
 	case f.fleet.serve != "" && f.fleet.workers != "":
 		return usagef("--serve and --workers: want one of both")
+	case f.fleet.remote() && f.compile.given():
+		return usagef("-I and -D do not reach workers: want what is included in the description's folder, and \"flags\" in it")
 	case f.parallel < 1 || f.parallel > mostJobs:
 		return usagef("--parallel %d: want 1 to %d", f.parallel, mostJobs)
 	}
