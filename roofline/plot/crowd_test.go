@@ -168,3 +168,39 @@ func TestLongProgress(t *testing.T) {
 		require.NotEmpty(t, b)
 	}
 }
+
+// TestLettersThatFontsLack: a PNG and a PDF have a question mark where SVG has the letter.
+func TestLettersThatFontsLack(t *testing.T) {
+	drawn := func(name, ext string) []byte {
+		s := &Scene{Width: 100, Height: 40}
+		s.group("labels", false).text(Text{At: Point{5, 20}, Size: 12, Fill: ink, Text: name})
+		b, err := s.Encode("a." + ext)
+		require.NoError(t, err)
+		return b
+	}
+	for _, ext := range []string{"png", "pdf"} {
+		require.Equal(t, drawn("a ? b", ext), drawn("a \U0001f680 b", ext), ext)
+		require.Equal(t, drawn("a ? b", ext), drawn("a \u2764\ufe0f b", ext), ext)
+		require.NotEqual(t, drawn("a ? b", ext), drawn("a x b", ext), ext)
+	}
+	require.Contains(t, string(drawn("a \U0001f680 b", "svg")), "\U0001f680")
+}
+
+// TestFewAreAllNamed: of few points close together each has its label, if with a leader that
+// crosses others.
+func TestFewAreAllNamed(t *testing.T) {
+	f := crowd(0, nil)
+	f.Series = nil
+	for i, tflops := range []float64{13.4, 12.2, 10.3, 9.4, 8.6} {
+		f.Series = append(f.Series, Series{Name: fmt.Sprint(i), Dots: []Dot{{
+			Label: fmt.Sprintf("%g TFLOP/s: point %d", tflops, i), TFLOPS: tflops, At: []roofline.Intensity{{Level: roofline.HBM, Value: 4}},
+		}}})
+	}
+	scene, err := f.Scene()
+	require.NoError(t, err)
+	svg, err := scene.SVG()
+	require.NoError(t, err)
+	for i := range f.Series {
+		require.Contains(t, string(svg), fmt.Sprintf("point %d</text>", i))
+	}
+}

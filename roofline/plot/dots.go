@@ -192,6 +192,7 @@ type reach struct {
 	from, until float64
 	clear       layer
 	share       float64 // of the frame's width that it may take
+	through     bool    // its leader may cross markers and text
 }
 
 // near is up to where a label needs no leader's help to be found.
@@ -202,10 +203,10 @@ const near = 40
 // on lines; and of a crowd, whose dots
 // go without where there is no room.
 var (
-	bestReach = []reach{{6, 200, lines | solid, 0.8}, {6, 200, lines | solid, 0.5}, {6, 200, solid, 0.8}, {6, 200, solid, 0.5}}
-	fewReach  = []reach{{6, near, lines | solid, 0.5}, {6, near, lines | solid, 0.3}, {6, near, solid, 0.5}, {near, 200, lines | solid, 0.5},
-		{near, 200, lines | solid, 0.25}, {near, 200, solid, 0.5}, {6, 200, solid, 0.25}}
-	crowdReach = []reach{{6, 120, lines | solid, 0.5}}
+	bestReach = []reach{{6, 200, lines | solid, 0.8, false}, {6, 200, lines | solid, 0.5, false}, {6, 200, solid, 0.8, false}, {6, 200, solid, 0.5, false}}
+	fewReach  = []reach{{6, near, lines | solid, 0.5, false}, {6, near, lines | solid, 0.3, false}, {6, near, solid, 0.5, false}, {near, 200, lines | solid, 0.5, false},
+		{near, 200, lines | solid, 0.25, false}, {near, 200, solid, 0.5, false}, {6, 200, solid, 0.25, false}, {near, 200, lines | solid, 0.5, true}}
+	crowdReach = []reach{{6, 120, lines | solid, 0.5, false}}
 )
 
 // label writes a dot's name as near as nothing else is in the way, with a leader where
@@ -243,7 +244,7 @@ func (d *drawing) labelWithin(g *Group, m mark, within reach) bool {
 			start := Point{m.At.X + dir.X*m.Size, m.At.Y + dir.Y*m.Size}
 			end := Point{t.At.X - dir.X*2, t.At.Y - 4 - dir.Y*6}
 			leader := away > 14
-			if leader && !d.space.clearLine(Point{start.X + dir.X*cell, start.Y + dir.Y*cell}, end) || !d.space.place(&t, d.inside, within.clear) {
+			if leader && !within.through && !d.space.clearLine(Point{start.X + dir.X*cell, start.Y + dir.Y*cell}, end) || !d.space.place(&t, d.inside, within.clear) {
 				continue
 			}
 			if leader {

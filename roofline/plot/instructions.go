@@ -68,7 +68,7 @@ func issued(j *roofline.Judged) (Dot, bool) {
 			d.At = append(d.At, roofline.Intensity{Level: level, Value: j.Work.Issue.Value / (b / transaction(level))})
 		}
 	}
-	d.Label = fmt.Sprintf("%s GIPS: %s", plain(max(d.TFLOPS, unseen)), j.Kernel.Name)
+	d.Label = fmt.Sprintf("%s GIPS: %s", plain(max(d.TFLOPS, unseen)), brief(j.Kernel.Name, labelLetters))
 	return d, len(d.At) > 0
 }
 

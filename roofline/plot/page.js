@@ -158,8 +158,9 @@
   if (start.has("theme")) dark(start.get("theme") === "dark");
   filter.value = start.get("filter") ?? "";
   apply();
-  if (start.has("point")) {
-    const i = +start.get("point"), box = svg.getBoundingClientRect(), scale = box.width / svg.viewBox.baseVal.width / 100;
+  const i = Number(start.get("point") ?? NaN);
+  if (Number.isInteger(i) && i >= 0 && i < total) {
+    const box = svg.getBoundingClientRect(), scale = box.width / svg.viewBox.baseVal.width / 100;
     show(i, box.left + points.X[i] * scale, box.top + points.Y[i] * scale);
   }
 })();

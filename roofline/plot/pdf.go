@@ -223,6 +223,8 @@ func winAnsi(s string) string {
 	for _, r := range s {
 		c, ok := beyondLatin1[r]
 		switch {
+		case joins(r):
+			continue
 		case ok:
 		case r >= ' ' && r <= '~' || r >= 0xa0 && r <= 0xff:
 			c = byte(r)

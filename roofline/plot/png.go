@@ -275,7 +275,13 @@ func (r *raster) text(t *Text) error {
 	var ends []float64
 	wide := 0.0
 	for _, c := range t.Text {
+		if joins(c) {
+			continue
+		}
 		g, err := face.GlyphIndex(&r.glyphs, c)
+		if err == nil && g == 0 { // the font has no such letter
+			g, err = face.GlyphIndex(&r.glyphs, '?')
+		}
 		if err != nil {
 			return err
 		}

@@ -36,6 +36,12 @@ var widths = [...]uint16{
 	556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584,
 }
 
+// joins says whether a letter only changes how its neighbours look, as in emoji: a font
+// without these has nothing to show for it.
+func joins(r rune) bool {
+	return r == '\u200d' || r >= '\ufe00' && r <= '\ufe0f' || r >= 0x1f3fb && r <= 0x1f3ff
+}
+
 // fit cuts a text to a width in pixels; an ellipsis stands for what is cut.
 func fit(s string, size float64, bold bool, limit float64) string {
 	if width(s, size, bold) <= limit {
