@@ -21,7 +21,8 @@ type Device struct {
 	SharedOptin  int    // bytes of shared memory that a block may opt in to; 0: the least of the compute capability
 
 	// TensorMaps says that tensor maps can be encoded, by the driver's
-	// cuTensorMapEncodeTiled. Without it no plan has any.
+	// cuTensorMapEncodeTiled. Without it no plan has any to encode; kernels that make their
+	// own, where the package has some, need no encoder.
 	TensorMaps bool
 }
 

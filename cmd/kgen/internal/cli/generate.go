@@ -17,6 +17,7 @@ import (
 )
 
 func (a *app) generateCommand() *cobra.Command {
+	maps := mapsChoice()
 	var gpus, rules []string
 	var dir, name, file string
 	c := &cobra.Command{
@@ -34,6 +35,9 @@ of the flags and the GPU, or else the default; a plan's Provenance says which. W
 Code is portable, for later GPUs too. Where a GPU has more, as Hopper has wgmma
 and tensor maps and Blackwell has the latter, there is a variant of each: plans take
 the one with tensor maps for devices of which Device.TensorMaps says that they can be encoded.
+With --maps prologue there is one more, for the others: a kernel of one block makes the maps
+before each run. It takes the place of portable code on the architecture that it is for, wants
+a driver for CUDA 12.5, and is as long as the one it stands beside.
 
 The folder must be new, empty or of an earlier run, and is made with those above
 it; what an earlier run wrote is replaced. A run that is killed while it replaces
@@ -66,7 +70,7 @@ files leaves a package that does not compile, and the next one mends it. The sam
 			if err := gopkg.CheckName(name); err != nil {
 				return usage(err)
 			}
-			g := &generator{app: a, store: file}
+			g := &generator{app: a, store: file, prologue: maps.value == byPrologue}
 			var err error
 			if g.rules, err = readRules(rules); err != nil {
 				return err
@@ -99,6 +103,7 @@ files leaves a package that does not compile, and the next one mends it. The sam
 	filledFlag(c, &name, "package", "", "`NAME` of the package (default the folder's)")
 	filledFlag(c, &file, "store", "", "`FILE` of tuning results (default the one that tune writes)")
 	c.Flags().StringArrayVar(&rules, "rule", nil, "`FILE` of a rule that kgen tune --shapes wrote, by which plans choose configurations; may be given again")
+	choiceFlag(c, maps, "maps", mapsDoc+"; such kernels then stand beside the others")
 	mustComplete(c, "gpu", completeGPUFlag)
 	return c
 }
@@ -106,11 +111,12 @@ files leaves a package that does not compile, and the next one mends it. The sam
 // generator collects what goes into a package.
 type generator struct {
 	*app
-	store string
-	open  *store.Store
-	runs  []store.Run // newest first
-	rules []*sizeRule
-	said  []string // where the configurations are from, of each family and GPU
+	store    string
+	prologue bool // beside kernels that take tensor maps also those that make them
+	open     *store.Store
+	runs     []store.Run // newest first
+	rules    []*sizeRule
+	said     []string // where the configurations are from, of each family and GPU
 }
 
 func (g *generator) close() {
@@ -122,6 +128,9 @@ func (g *generator) close() {
 func (g *generator) collect(args, gpuNames []string, name string) (*gopkg.Package, error) {
 	p := &gopkg.Package{Name: name, Version: readBuildInfo().Version}
 	p.Command = "kgen generate " + strings.Join(args, " ") + " --gpu " + strings.Join(gpuNames, ",") + " --package " + name
+	if g.prologue {
+		p.Command += " --maps " + byPrologue
+	}
 	for _, r := range g.rules {
 		p.Command += " --rule " + r.file
 	}

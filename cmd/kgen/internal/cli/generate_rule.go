@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kgen-dev/kgen/codegen"
 	"github.com/kgen-dev/kgen/codegen/gopkg"
 	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/kernels/family"
@@ -80,13 +81,13 @@ func (g *generator) byRule(r *sizeRule, f *family.Family, p family.Problem, gpu 
 		if err != nil {
 			return nil, err
 		}
-		own, err := compileFor(p, c, gpu, false)
+		own, err := compileFor(p, c, gpu, codegen.Options{})
 		if err != nil {
 			return nil, compileError(fmt.Errorf("%s on %s: %w", f.Name, gpu.ID, err))
 		}
 		if !special(own) {
 			portable = true
-			if own, err = compileFor(p, c, gpu, true); err != nil {
+			if own, err = compileFor(p, c, gpu, codegen.Options{Portable: true}); err != nil {
 				return nil, compileError(fmt.Errorf("%s on %s: %w", f.Name, gpu.ID, err))
 			}
 		}
@@ -94,8 +95,16 @@ func (g *generator) byRule(r *sizeRule, f *family.Family, p family.Problem, gpu 
 		if err != nil {
 			return nil, err
 		}
-		v.Dispatch, v.Leaf = d, leaf
-		out = append(out, *v)
+		made, err := g.withPrologue(p, own, gpu, c, r.Provenance)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range []*gopkg.Variant{v, made} {
+			if v != nil {
+				v.Dispatch, v.Leaf = d, leaf
+				out = append(out, *v)
+			}
+		}
 		g.note(f, gpu, c, fmt.Sprintf("by rule among %d, %s", len(texts), r.Provenance))
 	}
 	if portable {
@@ -109,7 +118,7 @@ func (g *generator) byRule(r *sizeRule, f *family.Family, p family.Problem, gpu 
 }
 
 func portableVariant(f *family.Family, p family.Problem, gpu *target.GPU, c space.Config, from string) (*gopkg.Variant, error) {
-	portable, err := compileFor(p, c, gpu, true)
+	portable, err := compileFor(p, c, gpu, codegen.Options{Portable: true})
 	if err != nil {
 		return nil, compileError(fmt.Errorf("%s on %s: %w", f.Name, gpu.ID, err))
 	}

@@ -204,6 +204,33 @@ func TestGeneratedPackageRuns(t *testing.T) {
 	}
 }
 
+// A package that was made so has kernels with tensor maps for a launcher that cannot encode
+// them.
+func TestGeneratedPackageMakesTensorMaps(t *testing.T) {
+	program := buildConsumer(t, t.TempDir(), []string{"flashattn", "gemm", "layernorm", "paged"}, "h100", "--maps", "prologue")
+	gpu := must(target.Lookup("h100"))
+	for family, flags := range map[string]map[string]string{
+		"gemm": {"m": "70", "n": "72", "k": "40"}, "flashattn": {"batch": "1", "heads": "2", "kv-heads": "1", "seq": "130", "seq-kv": "200"},
+	} {
+		f := must(kernelFamily(family))
+		p := must(f.Problem(flags, gpu))
+		require.Zero(t, runGenerated(t, program, f, p, gpu, false, false))
+		require.Positive(t, runGenerated(t, program, f, p, gpu, true, false))
+	}
+	device := map[string]any{"Name": "NVIDIA H100 80GB HBM3", "Major": 9, "Driver": 13000}
+	request := map[string]any{"Family": "gemm", "Device": device, "Shape": map[string]any{"M": 70, "N": 72, "K": 40}, "Args": map[string]any{"A": 8, "B": 4096, "C": 4096}, "Workspace": []uint64{4096}}
+	_, refused := askConsumer(t, program, request)
+	require.Contains(t, refused, "a at 0x8: want an address that is a multiple of 16")
+	device["Driver"] = 12040 // whose strides are sixteenths
+	request["Args"] = map[string]any{"A": 4096, "B": 4096, "C": 4096}
+	request["Workspace"] = nil
+	out, refused := askConsumer(t, program, request)
+	require.Empty(t, refused)
+	var steps []launched
+	require.NoError(t, json.Unmarshal(out, &steps))
+	require.Len(t, steps, 1)
+}
+
 func buildConsumer(t *testing.T, dir string, families []string, gpus string, more ...string) string {
 	t.Helper()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module consumer\n\ngo 1.24\n"), 0o666))

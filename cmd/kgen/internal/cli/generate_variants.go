@@ -66,6 +66,9 @@ func variantName(f *family.Family, gpu *target.GPU, n int, v *gopkg.Variant) str
 	case v.Compiled.TensorMaps():
 		name += "_maps"
 	}
+	if v.Compiled.Launched != v.Compiled.Program {
+		name += "_prologue"
+	}
 	if v.Dispatch != nil {
 		name += "_leaf" + strconv.Itoa(v.Leaf)
 	}
@@ -131,7 +134,7 @@ func (g *generator) variants(f *family.Family, p family.Problem, gpu *target.GPU
 	if err != nil {
 		return nil, err
 	}
-	own, err := compileFor(p, c, gpu, false)
+	own, err := compileFor(p, c, gpu, codegen.Options{})
 	if err != nil {
 		return nil, compileError(fmt.Errorf("%s on %s: %w", f.Name, gpu.ID, err))
 	}
@@ -143,6 +146,12 @@ func (g *generator) variants(f *family.Family, p family.Problem, gpu *target.GPU
 			return nil, err
 		}
 		out = append(out, *v)
+		if v, err = g.withPrologue(p, own, gpu, c, from); err != nil {
+			return nil, err
+		}
+		if v != nil {
+			out = append(out, *v)
+		}
 		if c, err = p.Default(gpu); err != nil {
 			return nil, usage(err)
 		}
@@ -173,13 +182,26 @@ func newVariant(c *codegen.Compiled, gpu *target.GPU, config space.Config, from 
 	return &gopkg.Variant{Compiled: c, PTX: text, GPU: gpu.Name, Keys: gpu.Keys(), Driver: driver, Config: config.String(), Provenance: from}, nil
 }
 
-// compileFor compiles a configuration, portable for code that later GPUs run too.
-func compileFor(p family.Problem, config space.Config, gpu *target.GPU, portable bool) (*codegen.Compiled, error) {
+// withPrologue is a kernel that takes tensor maps for devices that cannot encode them, where
+// the package is to have those; nil where not.
+func (g *generator) withPrologue(p family.Problem, own *codegen.Compiled, gpu *target.GPU, c space.Config, from string) (*gopkg.Variant, error) {
+	if !g.prologue || !own.TensorMaps() {
+		return nil, nil
+	}
+	made, err := compileFor(p, c, gpu, codegen.Options{Prologue: true})
+	if err != nil {
+		return nil, compileError(err)
+	}
+	return newVariant(made, gpu, c, from)
+}
+
+// compileFor compiles a configuration under options.
+func compileFor(p family.Problem, config space.Config, gpu *target.GPU, o codegen.Options) (*codegen.Compiled, error) {
 	program, err := p.Program(config)
 	if err != nil {
 		return nil, err
 	}
-	return codegen.Compile(program, gpu, codegen.Options{Portable: portable})
+	return codegen.Compile(program, gpu, o)
 }
 
 // leastDriver is the CUDA version of the first driver that reads PTX of the text's
