@@ -34,6 +34,7 @@ var golden = []struct {
 	{"flashattn", "h100-persistent", "h100", map[string]string{"head-dim": "64"}, []string{"BM=64", "BN=16", "warps=4", "stages=2", "order=1", "overlap=1", "persistent=1"}},
 	{"flashattn", "h100-e4m3", "h100", map[string]string{"head-dim": "64", "dtype": "e4m3"}, []string{"BM=64", "BN=32", "warps=4", "stages=2", "overlap=0"}},
 	{"gemm", "h100-split", "h100", nil, []string{"BM=64", "BN=32", "BK=64", "warps=4", "stages=3", "group=8", "split=2", "cluster=2", "persistent=0"}},
+	{"gemm", "h100-e4m3", "h100", map[string]string{"dtype": "e4m3"}, []string{"BM=64", "BN=32", "BK=64", "warps=4", "stages=2", "group=8", "cluster=1", "persistent=0"}},
 	{"gemm", "h100-threads", "h100", map[string]string{"n": "4100"}, []string{"BM=64", "BN=32", "BK=64", "warps=4", "stages=3", "group=8", "split=1", "cluster=1", "persistent=0"}},
 }
 

@@ -29,8 +29,9 @@ type own struct {
 
 // ours are problems in which every way of lowering has its part: pipelines of
 // cp.async, tensor maps and wgmma in roles and in clusters, a role that transposes,
-// threads that copy for warpgroups and warpgroups that take turns, reductions within a
-// warp and between warps, workspace that a second launch adds up.
+// blocks that go from tile to tile, threads that copy for warpgroups and warpgroups
+// that take turns, reductions within a warp and between warps, workspace that a second
+// launch adds up.
 var ours = []own{
 	{"gemm", "a100", "m=72 n=56 k=152 dtype=f16 bias=true", "BM=32 BN=32 BK=32 warps=4 stages=3"},
 	{"gemm", "a100", "m=40 n=72 k=128 dtype=f32 layout=nt", "BM=32 BN=32 BK=16 warps=4 stages=2 split=2"},
@@ -39,6 +40,10 @@ var ours = []own{
 	{"gemm", "h100", "m=256 n=128 k=128 dtype=bf16", "BM=64 BN=64 BK=64 warps=4 stages=2 group=4 cluster=2 persistent=1"},
 	{"gemm", "h100", "m=256 n=136 k=192 dtype=bf16", "BM=64 BN=64 BK=64 warps=4 stages=2 group=1 cluster=1 persistent=2"},
 	{"gemm", "h100", "m=200 n=72 k=128 dtype=bf16 bias=true", "BM=192 BN=64 BK=64 warps=12 stages=2 group=1 cluster=1"},
+	{"gemm", "h100", "m=256 n=320 k=192 dtype=bf16", "BM=64 BN=64 BK=64 warps=4 stages=2 group=8 cluster=1 persistent=1 hilbert=4"},
+	{"gemm", "h100", "m=128 n=80 k=176 dtype=e4m3", "BM=64 BN=64 BK=64 warps=4 stages=2 group=1 cluster=1 persistent=0"},
+	{"gemm", "h100", "m=256 n=64 k=96 dtype=e5m2 layout=tn", "BM=64 BN=64 BK=32 warps=4 stages=2 group=4 cluster=2 persistent=1"},
+	{"gemm", "h100", "m=100 n=72 k=200 dtype=f16", "BM=64 BN=64 BK=64 warps=4 stages=2 group=1 cluster=1 persistent=0 copy=1"},
 	{"flashattn", "a100", "batch=1 heads=2 kv-heads=1 seq=90 seq-kv=130 head-dim=32", "BM=64 BN=32 warps=4 stages=2"},
 	{"flashattn", "h100", "batch=1 heads=1 kv-heads=1 seq=128 seq-kv=192 head-dim=64", "BM=64 BN=64 warps=4 stages=2"},
 	{"flashattn", "h100", "batch=1 heads=1 kv-heads=1 seq=100 seq-kv=150 head-dim=64 dtype=e4m3", "BM=64 BN=64 warps=4 stages=2 overlap=1"},
