@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/internal/jsontext"
 )
 
@@ -289,6 +290,30 @@ func (r *reader) ktt(raw json.RawMessage) (Entry, error) {
 	unit := unitMS(meta.TimeUnit)
 	out := Entry{Values: values, Status: statusOf(e.Status), CostMS: unit * total(e.TotalDuration, e.TotalOverhead)}
 	out.timed(unit * e.TotalDuration.value())
+	return out, nil
+}
+
+// try reads an evaluation of a Run: of what was tried it is a space, too.
+func (r *reader) try(raw json.RawMessage) (Entry, error) {
+	var e struct {
+		Config json.RawMessage
+		Status string
+		Time   lenient `json:"time_ms"`
+	}
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return Entry{}, err
+	}
+	values, err := r.members(e.Config)
+	if err != nil {
+		return Entry{}, err
+	}
+	var best struct{ Provenance bench.Provenance }
+	_ = json.Unmarshal(r.head["best"], &best) // may be missing
+	out := Entry{Values: values, Status: statusOf(e.Status), From: best.Provenance}
+	if out.Status != Correct {
+		out.From = 0
+	}
+	out.timed(e.Time.value())
 	return out, nil
 }
 

@@ -99,7 +99,7 @@ func (r *reader) identify(o origin) error {
 		return fmt.Errorf("%w: %s %w", ErrFormat, o.provenance, err)
 	}
 	for i := range r.space.Entries {
-		if e := &r.space.Entries[i]; e.Status == Correct {
+		if e := &r.space.Entries[i]; e.Status == Correct && from != 0 {
 			e.From = from
 		}
 	}

@@ -25,8 +25,8 @@ const (
 	slack     = 16 << 20 // bytes that a file of any size may hold
 )
 
-// ReadFile reads a space from a Kernel Tuner cache, T4 results, KTT's own results, or a
-// compact CSV, each of which may be packed by gzip. A file that ends within a record is
+// ReadFile reads a space from a Kernel Tuner cache, T4 results, KTT's own results, a Run or
+// a compact CSV, each of which may be packed by gzip. A file that ends within a record is
 // legal: the record is left out. Errors wrap ErrFormat where the file is at fault.
 func ReadFile(ctx context.Context, file string) (*Space, error) {
 	f, err := userfile.Open(file)
@@ -34,7 +34,16 @@ func ReadFile(ctx context.Context, file string) (*Space, error) {
 		return nil, err
 	}
 	defer f.Close()
-	s, packed, err := read(ctx, f)
+	return readNamed(ctx, file, f)
+}
+
+// ReadBytes reads a space from what a file of that name holds; see ReadFile.
+func ReadBytes(ctx context.Context, file string, data []byte) (*Space, error) {
+	return readNamed(ctx, file, bytes.NewReader(data))
+}
+
+func readNamed(ctx context.Context, file string, r io.Reader) (*Space, error) {
+	s, packed, err := read(ctx, r)
 	switch {
 	case errors.Is(err, ErrFormat) && !packed && strings.HasSuffix(strings.ToLower(file), ".gz"):
 		return nil, fmt.Errorf("%s: its name ends in .gz, but gzip did not pack it; read as it stands: %w", filepath.Base(file), err)
@@ -94,7 +103,7 @@ func parse(ctx context.Context, data []byte) (*Space, error) {
 }
 
 // membersWanted names what tells the JSON formats apart.
-const membersWanted = `a member "cache" (Kernel Tuner), "results" (T4) or "Results" (KTT)`
+const membersWanted = `a member "cache" (Kernel Tuner), "results" (T4), "Results" (KTT) or "trace" (kgen tune --replay)`
 
 // jsonKind names what a JSON value that is no object is.
 func jsonKind(text []byte) string {
@@ -222,6 +231,7 @@ var shapes = []shape{
 	{"cache", true, (*reader).kernelTuner, origin{"", "device_name", "kernel_name", "problem_size", "time_provenance", "kgen"}},
 	{"results", false, (*reader).t4, origin{"metadata", "gpu", "kernel", "problem", "provenance", "kgen"}},
 	{"Results", false, (*reader).ktt, origin{}},
+	{"trace", false, (*reader).try, origin{"", "gpu", "kernel", "", "", ""}},
 }
 
 // reader reads one JSON file.

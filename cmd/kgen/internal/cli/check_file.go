@@ -195,10 +195,10 @@ func readSource(name string) ([]byte, error) {
 	return userfile.Read(name, ptx.MaxSource)
 }
 
-func readAll(name string, r io.Reader) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r, ptx.MaxSource+1))
-	if err == nil && len(text) > ptx.MaxSource {
-		err = fmt.Errorf("%s: want at most %d bytes", name, ptx.MaxSource)
+func readAll(name string, r io.Reader, most int64) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = fmt.Errorf("%s: want at most %d bytes", name, most)
 	}
 	return text, err
 }

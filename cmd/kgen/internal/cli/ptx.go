@@ -89,7 +89,7 @@ func completePTX(c *cobra.Command) {
 // readPTXText reads a file, or standard input for -.
 func (a *app) readPTXText(name string) ([]byte, error) {
 	if name == "-" {
-		return readAll("standard input", a.in)
+		return readAll("standard input", a.in, ptx.MaxSource)
 	}
 	return readSource(name)
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -21,6 +22,7 @@ type importFlags struct {
 	bytes  amount
 	math   choice
 	figure figureFlags
+	in     io.Reader // standard input
 }
 
 // mostWork is more operations or bytes than any launch has.
@@ -37,19 +39,19 @@ type importReport struct {
 }
 
 func (a *app) importCommand() *cobra.Command {
-	f := &importFlags{flops: amount{least: 1, most: mostWork, unit: "operations"}, bytes: amount{least: 1, most: mostWork, unit: "bytes"}, math: choice{value: string(target.F32)}}
+	f := &importFlags{in: a.in, flops: amount{least: 1, most: mostWork, unit: "operations"}, bytes: amount{least: 1, most: mostWork, unit: "bytes"}, math: choice{value: string(target.F32)}}
 	for _, m := range target.Maths() {
 		f.math.words = append(f.math.words, string(m))
 	}
 	c := &cobra.Command{
 		Use:   "import FILE...",
 		Short: "Judge kernels that others profiled, timed, counted or tuned",
-		Long: `Judge kernels that others profiled, timed, counted or tuned. A FILE is told by what
-it holds:
+		Long: `Judge kernels that others profiled, timed, counted or tuned. A FILE, or - for standard
+input, is told by what it holds:
 
   CSV of Nsight Compute, long or wide (raw page); several of one program are joined
   what kgen run --json printed: counters, or a time
-  what kgen tune --json printed: the best configurations
+  what kgen tune --json printed: the best configurations, or of --replay those tried
   a tuning space: a Kernel Tuner cache, T4 or KTT results, or a compact CSV
   a table of library times, as those that kgen roofline library draws
 

@@ -140,7 +140,7 @@ func (set *imported) findGPU(asked, file string) error {
 // read tells what a file holds by its beginning, and reads it. Several files must be
 // Nsight Compute's.
 func (f *importFlags) read(ctx context.Context, files []string) (*imported, error) {
-	data, err := readImport(files[0])
+	data, err := f.readImport(files[0])
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func (f *importFlags) read(ctx context.Context, files []string) (*imported, erro
 	case len(files) == 1 && measured.IsTable(data):
 		set, err = readTable(files[0], data)
 	case len(files) == 1 && !bytes.Contains(data, []byte("Kernel Name")) && !bytes.Contains(data, []byte("Function Name")) && len(text) > 0:
-		if set, err = importSpace(ctx, files[0]); err != nil && bytes.HasPrefix(text, []byte(`"ID"`)) {
+		if set, err = importSpace(ctx, files[0], data); err != nil && bytes.HasPrefix(text, []byte(`"ID"`)) {
 			err = fmt.Errorf("%s: %w", files[0], ncu.ErrNoTable)
 		} else if errors.Is(err, replay.ErrFormat) {
 			err = fmt.Errorf("%w; nor is it Nsight Compute's CSV, a table of times, or what kgen run or kgen tune prints", err)
@@ -169,8 +169,12 @@ func (f *importFlags) read(ctx context.Context, files []string) (*imported, erro
 	return set, nil
 }
 
-func readImport(file string) ([]byte, error) {
-	data, err := userfile.Read(file, maxImport)
+func (f *importFlags) readImport(file string) (data []byte, err error) {
+	if file == "-" {
+		data, err = readAll("standard input", f.in, maxImport)
+	} else {
+		data, err = userfile.Read(file, maxImport)
+	}
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
 		err = fmt.Errorf("%s:1: UTF-16, as PowerShell's > writes: want UTF-8", file)
 	}
@@ -214,8 +218,8 @@ func readTable(file string, data []byte) (*imported, error) {
 }
 
 // importSpace reads a tuning space: configurations that failed are skipped.
-func importSpace(ctx context.Context, file string) (*imported, error) {
-	s, err := replay.ReadFile(ctx, file)
+func importSpace(ctx context.Context, file string, data []byte) (*imported, error) {
+	s, err := replay.ReadBytes(ctx, file, data)
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +248,7 @@ func (f *importFlags) readJSON(ctx context.Context, file string, text []byte) (*
 	err := json.Unmarshal(text, &keys)
 	has := func(key string) bool { _, ok := keys[key]; return ok }
 	switch {
-	case err == nil && has("best") && has("kernel") && has("gpu"):
+	case err == nil && has("best") && !has("trace") && has("kernel") && has("gpu"):
 		return readTuning(file, text)
 	case err == nil && has("kernel") && has("provenance"):
 		k, err := counts.Parse(text)
@@ -258,10 +262,10 @@ func (f *importFlags) readJSON(ctx context.Context, file string, text []byte) (*
 		set := &imported{found: []roofline.Kernel{*k}}
 		set.named, set.fits = deviceGPU(r.Device)
 		return set, nil
-	case err == nil && !has("cache") && !has("results") && !has("Results"):
+	case err == nil && !has("cache") && !has("results") && !has("Results") && !has("trace"):
 		return nil, fmt.Errorf("%s:1: neither what kgen run or kgen tune prints, nor a tuning space", file)
 	}
-	set, spaceErr := importSpace(ctx, file)
+	set, spaceErr := importSpace(ctx, file, text)
 	if spaceErr != nil && err != nil { // no JSON at all
 		return nil, fmt.Errorf("%s:%w", file, jsontext.Locate(text, err))
 	}
