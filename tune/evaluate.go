@@ -212,6 +212,9 @@ func (s *session) best(f *finding) Best {
 		Registers: e.Registers, SharedBytes: e.SharedBytes, SpillBytes: e.SpillBytes, CTAsPerSM: e.CTAsPerSM,
 		Instructions: e.Instructions, Verified: e.Verified, Provenance: e.Provenance, Estimated: e.Registers == 0, Fault: f.fault, Limits: Limits{}, Terms: e.Terms,
 	}
+	if b.Instructions == nil && e.Cubin != "" {
+		b.Instructions = map[string]int{} // the store leaves out none
+	}
 	if f.high > 0 {
 		b.LowUS, b.HighUS = &f.low, &f.high
 	}

@@ -25,7 +25,8 @@ func (s *session) finish(ctx context.Context, found, top []finding) (*Result, er
 		r.Best = append(r.Best, s.best(&top[i]))
 	}
 	times := predicted(found)
-	r.Importance, r.Samples = explore.Importances(times), len(times)
+	importance := explore.Importances(times)
+	r.Importance, r.Together, r.Samples = importance.Parameters, importance.Together, importance.Samples
 	r.Compiled = s.progress.Compiled
 	r.Failed, r.Failures, r.Causes = len(s.failed), explore.CountFailures(s.failed), explore.Causes(s.failed)
 	r.Seconds = s.seconds()

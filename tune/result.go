@@ -31,8 +31,10 @@ type Result struct {
 	Causes   []explore.Cause       `json:"causes"`
 
 	// Importance is how much each parameter matters among the configurations with a
-	// predicted time, of which there are Samples; null for fewer than explore.FewestTimes.
+	// predicted time, of which there are Samples, and Together how much all of them do;
+	// null for fewer than explore.FewestTimes.
 	Importance []explore.Importance `json:"importance"`
+	Together   *float64             `json:"importance_together"`
 	Samples    int                  `json:"importance_samples"`
 
 	// Seconds is what each phase took of all processes together, whenever it was done.
@@ -84,7 +86,8 @@ type Best struct {
 	CTAsPerSM   int `json:"ctas_per_sm"`
 
 	// Instructions counts those of tensor cores and asynchronous copies in the SASS of the
-	// longest kernel, by mnemonic: HGMMA, UTMALDG. Null where nothing compiled it.
+	// longest kernel, by mnemonic: HGMMA, UTMALDG. Empty where it has none, null where
+	// nothing compiled it.
 	Instructions map[string]int `json:"instructions"`
 
 	Verified   bool             `json:"verified"`

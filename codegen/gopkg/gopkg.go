@@ -73,7 +73,7 @@ type Variant struct {
 	PTX        string
 	Driver     int // least CUDA version of a driver that reads the PTX: 12040 for 12.4
 	Config     string
-	Provenance string
+	Provenance string // where Config is from and for which GPU, as launch.Plan has it
 
 	Dispatch *Dispatch // if not nil, it chooses this variant by a problem's sizes
 	Leaf     int       // as it calls this variant

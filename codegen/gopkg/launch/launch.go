@@ -34,7 +34,7 @@ var ErrUnsupported = errors.New("not supported")
 type Plan struct {
 	Kernel     string // which of the package's kernels
 	Config     string // its configuration, as "BM=128 BN=64"
-	Provenance string // where the configuration is from: default, predicted or measured
+	Provenance string // where the configuration is from, and the GPU that it was chosen for: "default for NVIDIA A100 SXM4 80GB", or predicted, or measured
 	Steps      []Step
 	Workspace  []int64 // bytes of each workspace buffer, which wants 256-byte alignment
 	Clear      []int   // the workspace buffers to set to zero before every run

@@ -67,7 +67,7 @@ func TestImportNamesUTF16(t *testing.T) {
 	for _, mark := range []string{"\xff\xfe", "\xfe\xff"} {
 		file := filepath.Join(t.TempDir(), "p.csv")
 		require.NoError(t, os.WriteFile(file, []byte(mark+"\"\x00I\x00"), 0o600))
-		_, err := readImport(file)
+		_, err := (&importFlags{}).readImport(file)
 		require.EqualError(t, err, file+":1: UTF-16, as PowerShell's > writes: want UTF-8")
 	}
 }

@@ -179,7 +179,7 @@ func newVariant(c *codegen.Compiled, gpu *target.GPU, config space.Config, from 
 	if err != nil {
 		return nil, err
 	}
-	return &gopkg.Variant{Compiled: c, PTX: text, GPU: gpu.Name, Keys: gpu.Keys(), Driver: driver, Config: config.String(), Provenance: from}, nil
+	return &gopkg.Variant{Compiled: c, PTX: text, GPU: gpu.Name, Keys: gpu.Keys(), Driver: driver, Config: config.String(), Provenance: from + " for " + gpu.Name}, nil
 }
 
 // withPrologue is a kernel that takes tensor maps for devices that cannot encode them, where

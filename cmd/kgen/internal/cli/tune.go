@@ -146,7 +146,7 @@ included; nothing is read from the store or written to it.`,
 			filledFlag(c, &f.space, "space", "", "tune the kernel that `FILE` describes instead of a family's")
 			filledFlag(c, &f.strategy, "strategy", "", "how --space and --replay search: "+orList(search.Names())+" (default "+search.Default+")")
 			c.Flags().BoolVar(&f.dryRun, "dry-run", false, "say how large the space is and what each constraint takes, and try nothing")
-			filledFlag(c, &f.explain, "explain", "", "say where one configuration's predicted time goes: `CONFIG` such as 'BM=128 BN=64 ...'")
+			filledFlag(c, &f.explain, "explain", "", "say where one configuration's predicted time goes: `CONFIG` such as 'BM=128 BN=64', the rest as in the default one")
 			c.Flags().IntVar(&f.parallel, "parallel", explore.DefaultBatch, "`N` configurations of --space under way at a time; the search follows from it")
 			f.compile.declare(c, "--space")
 			f.fleet.declare(c)

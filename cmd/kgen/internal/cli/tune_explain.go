@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/kgen-dev/kgen/bench"
@@ -100,6 +101,7 @@ func someOf(values []string) string {
 // explained is where a configuration's time goes.
 type explained struct {
 	Config      space.Config       `json:"config"`
+	Defaults    []string           `json:"defaults"` // the parameters that were not given
 	TimeUS      float64            `json:"time_us"`
 	Provenance  bench.Provenance   `json:"provenance"`
 	Binding     string             `json:"binding"` // the largest term
@@ -117,12 +119,13 @@ func (a *app) explainConfig(ctx context.Context, j *job, f *tuneFlags) error {
 	if err != nil {
 		return err
 	}
-	c, err := b.Space().Parse(f.explain)
+	fallback, err := j.problem.Default(j.gpu)
 	if err != nil {
-		return usagef("--explain: %w", err)
+		return usagef("--explain: the default configuration: %w", err)
 	}
-	if err := b.Check(c); err != nil {
-		return usagef("--explain: %w", err)
+	c, defaults, err := completed(b, f.explain, fallback)
+	if err != nil {
+		return err
 	}
 	o := a.familyOptions(j, f.seed)
 	o.Log = a.log
@@ -131,7 +134,7 @@ func (a *app) explainConfig(ctx context.Context, j *job, f *tuneFlags) error {
 		return err
 	}
 	e := explained{
-		Config: c, TimeUS: best.TimeUS, Provenance: best.Provenance, Terms: best.Terms, Limits: map[string]float64{},
+		Config: c, Defaults: defaults, TimeUS: best.TimeUS, Provenance: best.Provenance, Terms: best.Terms, Limits: map[string]float64{},
 		Registers: best.Registers, SharedBytes: best.SharedBytes, SpillBytes: best.SpillBytes, CTAsPerSM: best.CTAsPerSM,
 	}
 	for u, us := range best.Limits {
@@ -140,14 +143,47 @@ func (a *app) explainConfig(ctx context.Context, j *job, f *tuneFlags) error {
 	return a.printExplained(&e)
 }
 
+// completed is the configuration that --explain gives, with the values of the default one,
+// if there is one, for the parameters that it does not.
+func completed(b *space.Bound, text string, fallback space.Config) (c space.Config, defaults []string, err error) {
+	given := map[string]bool{}
+	for _, field := range strings.Fields(text) {
+		name, _, _ := strings.Cut(field, "=")
+		given[name] = true
+	}
+	fields := strings.Fields(text)
+	defaults = []string{}
+	for i := range fallback.Len() {
+		if name, _ := fallback.At(i); !given[name] {
+			fields = append(fields, name+"="+fallback.Text(i))
+			defaults = append(defaults, name)
+		}
+	}
+	if c, err = b.Space().Parse(strings.Join(fields, " ")); err == nil {
+		err = b.Check(c)
+	}
+	switch {
+	case err == nil:
+		return c, defaults, nil
+	case len(defaults) > 0:
+		return c, nil, usagef("--explain: %w (%s from the default configuration)", err, strings.Join(defaults, ", "))
+	}
+	return c, nil, usagef("--explain: %w", err)
+}
+
 // explainPoint explains a configuration of a described space.
 func (a *app) explainPoint(ctx context.Context, f *tuneFlags, gpuName string, b *spec.Bound) error {
-	c, err := b.Space.Space().Parse(f.explain)
+	fallback, err := b.First()
 	if err != nil {
-		return usagef("--explain: %w", err)
+		return usagef("--space %s: %w", f.space, err)
 	}
-	if err := b.Space.Check(c); err != nil {
-		return usagef("--explain: %w", err)
+	var from space.Config
+	if fallback != nil {
+		from = b.Space.At(fallback)
+	}
+	c, defaults, err := completed(b.Space, f.explain, from)
+	if err != nil {
+		return err
 	}
 	point, _ := b.Space.Index(c) // Parse and Check took it
 	if f.device.value != "vm" {
@@ -173,7 +209,7 @@ func (a *app) explainPoint(ctx context.Context, f *tuneFlags, gpuName string, b 
 		return wrong(fmt.Errorf("configuration %q: %s: %s", c, ran.Outcome, ran.Error))
 	}
 	return a.printExplained(&explained{
-		Config: c, TimeUS: ran.TimeUS, Provenance: ran.Provenance, Terms: ran.Terms, Limits: ran.Limits,
+		Config: c, Defaults: defaults, TimeUS: ran.TimeUS, Provenance: ran.Provenance, Terms: ran.Terms, Limits: ran.Limits,
 		Registers: built.Registers, SharedBytes: built.SharedBytes, SpillBytes: built.SpillBytes, CTAsPerSM: built.CTAsPerSM,
 	})
 }
@@ -189,7 +225,11 @@ func (a *app) printExplained(e *explained) error {
 	if a.json {
 		return a.printJSON(e)
 	}
-	fmt.Fprintf(a.out, "%s\n%.4g us %s\n\n", e.Config, e.TimeUS, e.Provenance)
+	fmt.Fprintf(a.out, "%s\n", e.Config)
+	if len(e.Defaults) > 0 {
+		fmt.Fprintf(a.out, "%s: of the default configuration\n", strings.Join(e.Defaults, ", "))
+	}
+	fmt.Fprintf(a.out, "%.4g us %s\n\n", e.TimeUS, e.Provenance)
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "TERM\tUS\tSHARE\t")
 	for _, name := range names {

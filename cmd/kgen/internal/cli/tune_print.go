@@ -41,7 +41,7 @@ func (a *app) printResult(j *job, r *tune.Result, workers []queue.Standing) erro
 	fmt.Fprintln(a.out)
 	a.printFailures(r.Wrong, r.Causes)
 	a.printSASS(r.Best)
-	a.printImportance(r.Importance, r.Samples)
+	a.printImportance(r.Importance, r.Together, r.Samples)
 	a.printSeconds(r.Seconds)
 	a.printWorkers(workers)
 	if r.Next != "" {

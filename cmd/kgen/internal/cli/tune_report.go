@@ -50,15 +50,24 @@ func failedText(failures map[store.Outcome]int) string {
 }
 
 // printImportance says how much each parameter matters, if that is known.
-func (a *app) printImportance(all []explore.Importance, samples int) {
+func (a *app) printImportance(all []explore.Importance, together *float64, samples int) {
 	if len(all) == 0 {
 		return
 	}
 	var parts []string
 	for _, i := range all {
-		parts = append(parts, fmt.Sprintf("%s %.2f", i.Parameter, i.Share))
+		text := fmt.Sprintf("%s %.2f", i.Parameter, i.Share)
+		if i.Unique != nil {
+			text += fmt.Sprintf(" (%.2f)", *i.Unique)
+		}
+		parts = append(parts, text)
 	}
-	fmt.Fprintf(a.out, "matters   %s (share of the variance of %d times that each explains alone)\n", strings.Join(parts, ", "), samples)
+	fmt.Fprintf(a.out, "matters   %s: what each explains alone of the variance of %d times", strings.Join(parts, ", "), samples)
+	if together == nil {
+		fmt.Fprintln(a.out, "; too few times to tell what all do together")
+		return
+	}
+	fmt.Fprintf(a.out, ", in brackets what none of the others does\ntogether  %.2f by their sum; what was tried is no even sample, so shares overlap\n", *together)
 }
 
 // printSeconds says what the phases took.

@@ -39,6 +39,7 @@ type spaceReport struct {
 	Best        []spaceBest           `json:"best"`
 	Causes      []explore.Cause       `json:"causes"`
 	Importance  []explore.Importance  `json:"importance"`
+	Together    *float64              `json:"importance_together"`
 	Samples     int                   `json:"importance_samples"` // times that Importance follows from
 	Seconds     map[string]float64    `json:"seconds"`            // by phase, added up over all processes
 	Trace       []spaceTry            `json:"trace"`
@@ -102,7 +103,8 @@ func (a *app) spaceReport(f *tuneFlags, b *spec.Bound, r *explore.Result) *space
 		Evaluations: len(r.Tried), Fresh: r.Fresh, Seconds: r.Seconds,
 	}
 	times := explore.Times(r.Tried)
-	out.Importance, out.Samples = explore.Importances(times), len(times)
+	importance := explore.Importances(times)
+	out.Importance, out.Together, out.Samples = importance.Parameters, importance.Together, importance.Samples
 	failed := r.Failures()
 	out.Failures, out.Causes = explore.CountFailures(failed), explore.Causes(failed)
 	for _, f := range failed {
@@ -168,7 +170,7 @@ func (a *app) printSpaceReport(b *spec.Bound, r *spaceReport) error {
 		return err
 	}
 	a.printFailures(r.Wrong, r.Causes)
-	a.printImportance(r.Importance, r.Samples)
+	a.printImportance(r.Importance, r.Together, r.Samples)
 	a.printSeconds(r.Seconds)
 	a.printWorkers(r.Workers)
 	fmt.Fprintf(a.out, "plot      %s\nstore     %s\n", r.Artifacts.Plot, r.Artifacts.Store)
