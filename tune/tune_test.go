@@ -294,7 +294,7 @@ func TestResultAsJSON(t *testing.T) {
 	require.NoError(t, err)
 	var m map[string]any
 	require.NoError(t, json.Unmarshal(b, &m))
-	require.ElementsMatch(t, []string{"kernel", "gpu", "problem", "space", "compiled", "failed", "failures", "causes", "best", "importance", "importance_samples", "seconds", "library_us", "library", "next", "artifacts"}, keys(m))
+	require.ElementsMatch(t, []string{"kernel", "gpu", "problem", "space", "compiled", "failed", "failures", "causes", "best", "importance", "importance_together", "importance_samples", "seconds", "library_us", "library", "next", "artifacts"}, keys(m))
 	require.ElementsMatch(t, []string{"total", "valid"}, keys(m["space"]))
 	require.ElementsMatch(t, []string{"cuda", "ptx", "cubin", "roofline", "progress", "store"}, keys(m["artifacts"]))
 	best := m["best"].([]any)[0]

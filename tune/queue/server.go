@@ -43,22 +43,48 @@ type ServerOptions struct {
 	Log    *slog.Logger
 }
 
+// Check refuses what Serve does, and starts nothing: an address that is none or in use, and
+// one that others can reach without a token or a CA.
+func (o *ServerOptions) Check() error {
+	host, port, _, err := o.read()
+	if err != nil {
+		return err
+	}
+	return canListen(host, port)
+}
+
+// read takes the options apart.
+func (o *ServerOptions) read() (host string, port int, config *tls.Config, err error) {
+	if host, port, err = splitAddr(o.Addr); err != nil {
+		return "", 0, nil, err
+	}
+	if o.Access.open() && !isLoopback(host) {
+		return "", 0, nil, refused("%s can be reached by others, and whoever reaches it has code run: want a token, or a CA that signs the workers' certificates", o.Addr)
+	}
+	if config, err = o.Access.tls(); err != nil {
+		return "", 0, nil, err
+	}
+	if config != nil && len(config.Certificates) == 0 {
+		return "", 0, nil, refused("a server with TLS: want a certificate and its key")
+	}
+	return host, port, config, nil
+}
+
+// canListen says why nobody can listen at an address, which the server itself does not.
+func canListen(host string, port int) error {
+	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(max(0, port))))
+	if err != nil {
+		return refused("%w", err)
+	}
+	return l.Close()
+}
+
 // Serve starts a server. What a killed process left in the folder is there again. Without
 // a token or a CA it listens on this machine's own address alone.
 func Serve(o ServerOptions) (*Server, error) {
-	host, port, err := splitAddr(o.Addr)
+	host, port, config, err := o.read()
 	if err != nil {
 		return nil, err
-	}
-	if o.Access.open() && !isLoopback(host) {
-		return nil, refused("%s can be reached by others, and whoever reaches it has code run: want a token, or a CA that signs the workers' certificates", o.Addr)
-	}
-	config, err := o.Access.tls()
-	if err != nil {
-		return nil, err
-	}
-	if config != nil && len(config.Certificates) == 0 {
-		return nil, refused("a server with TLS: want a certificate and its key")
 	}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, err
@@ -84,12 +110,10 @@ func Serve(o ServerOptions) (*Server, error) {
 }
 
 func (s *Server) start(opts *server.Options, log *slog.Logger) error {
-	// The server itself does not say why it cannot listen.
-	l, err := net.Listen("tcp", net.JoinHostPort(opts.Host, strconv.Itoa(max(0, opts.Port))))
+	err := canListen(opts.Host, opts.Port)
 	if err != nil {
-		return refused("%w", err)
+		return err
 	}
-	l.Close()
 	if s.ns, err = server.NewServer(opts); err != nil {
 		return err
 	}

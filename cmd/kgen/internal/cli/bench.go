@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -95,7 +94,7 @@ func (a *app) ceilings(c *cobra.Command) error {
 		return a.printJSON(r)
 	}
 	fmt.Fprintf(a.out, "%s, measured\n\n", visible(r.Device))
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := a.table()
 	fmt.Fprintln(w, "UNIT\tPATTERN\tREACHED\t\tOF THE DEVICE'S")
 	for _, x := range r.Ceilings {
 		share := "-"

@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -379,7 +378,7 @@ func (a *app) printCheck(r *checkReport) error {
 		mark = a.paint("31", "wrong")
 	}
 	fmt.Fprintf(a.out, "%s in %s: %s (%s)\n%s, by %s on %s\n\n", mark, r.extent(), r.Kernel, r.Problem, r.Config, r.Via, r.Device)
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := a.table()
 	fmt.Fprintln(w, "OUTPUT\tFROM\tTO\tLARGEST ERROR\tOF TOLERANCE\tAGAINST THE REFERENCE")
 	for _, g := range r.Regions {
 		verdict := "right"

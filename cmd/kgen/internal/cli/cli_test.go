@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -149,6 +150,25 @@ func TestWriterKeepsTheFirstError(t *testing.T) {
 	out.w = io.Discard
 	fmt.Fprintln(out, "lost too")
 	require.ErrorIs(t, out.err, io.ErrClosedPipe)
+}
+
+// Lines of a table end where their last word does, however they are written.
+func TestTableHasNoTrailingBlanks(t *testing.T) {
+	var b bytes.Buffer
+	a := &app{out: &writer{w: &b}}
+	w := a.table()
+	fmt.Fprint(w, "A\tB B\tLONG\t\nlonger  one\t\t\t\n\t\tx\t\n")
+	require.NoError(t, w.Flush())
+	require.Equal(t, "A            B B  LONG\nlonger  one\n                  x\n", b.String())
+
+	b.Reset()
+	trim := &trimmer{w: &b}
+	for _, part := range []string{"a  ", " ", "b ", "\n ", "\n", " c"} {
+		n, err := trim.Write([]byte(part))
+		require.NoError(t, err)
+		require.Equal(t, len(part), n)
+	}
+	require.Equal(t, "a   b\n\n c", b.String())
 }
 
 func TestPaint(t *testing.T) {

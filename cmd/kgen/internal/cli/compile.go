@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -261,7 +260,7 @@ func (a *app) printCubin(r *cubinReport) error {
 		return a.printJSON(r)
 	}
 	fmt.Fprintf(a.out, "%s (%s) for %s\n%s, by %s for %s: %d bytes\n\n", r.Kernel, r.Problem, r.GPU, r.Config, r.Compiler, r.Arch, r.Bytes)
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := a.table()
 	fmt.Fprintln(w, "KERNEL\tTHREADS\tREGISTERS\tSHARED B\tSPILLS B\tCODE B\tCTAS/SM\tWARPS/SM\tLIMITED BY")
 	for _, k := range r.Kernels {
 		spills := "?"

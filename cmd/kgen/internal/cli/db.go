@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -122,7 +121,7 @@ func (a *app) dbList(f *dbFlags) *cobra.Command {
 }
 
 func (a *app) printRuns(runs []*runSummary) error {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := a.table()
 	fmt.Fprintln(w, "RUN\tSTARTED\tKERNEL\tGPU\tNEW\tFAILED\tBEST\t\tPOLICY")
 	for _, r := range runs {
 		best, failed := "-", 0

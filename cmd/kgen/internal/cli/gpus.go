@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -71,7 +70,7 @@ func (a *app) listGPUs() error {
 		}
 		return a.printJSON(all)
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := a.table()
 	fmt.Fprintln(w, "ID\tARCH\tSMS\tMEMORY\tGB/S\tTFLOP/S\tALIASES")
 	for _, g := range target.All() {
 		hbm := g.HBM()
@@ -110,7 +109,7 @@ func (a *app) showGPU(g *target.GPU) error {
 		return a.printJSON(r)
 	}
 	fmt.Fprintf(a.out, "%s (%s)\n", g.Name, g.ID)
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := a.table()
 	t := gpuText{g: g, cited: map[string]bool{}}
 	for _, r := range t.rows() {
 		fmt.Fprintf(w, "  %s\t%s\n", r.name, r.text)

@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -157,7 +156,7 @@ func describe(f *family.Family) (kernelInfo, error) {
 
 func (a *app) printKernel(info kernelInfo) error {
 	fmt.Fprintf(a.out, "%s: %s\n", info.Name, info.Doc)
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := a.table()
 	for _, f := range info.Flags {
 		fmt.Fprintf(w, "  --%s\t%s\t%s\t%s\n", f.Name, f.Default, f.Doc, f.Want)
 	}

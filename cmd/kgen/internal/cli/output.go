@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"unicode"
 	"unicode/utf8"
 
@@ -27,6 +28,36 @@ func (w *writer) Write(p []byte) (int, error) {
 	n, err := w.w.Write(p)
 	w.err = err
 	return n, err
+}
+
+// table lines up columns of results, until it is flushed.
+func (a *app) table() *tabwriter.Writer {
+	return tabwriter.NewWriter(&trimmer{w: a.out}, 0, 0, 2, ' ', 0)
+}
+
+// trimmer leaves out blanks at the ends of lines.
+type trimmer struct {
+	w      io.Writer
+	blanks int // that were written last
+}
+
+func (t *trimmer) Write(p []byte) (int, error) {
+	var out []byte
+	for _, c := range p {
+		switch c {
+		case ' ':
+			t.blanks++
+			continue
+		case '\n':
+			t.blanks = 0
+		}
+		out = append(append(out, strings.Repeat(" ", t.blanks)...), c)
+		t.blanks = 0
+	}
+	if _, err := t.w.Write(out); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // printJSON prints one value, indented, the way every --json does.

@@ -138,7 +138,7 @@ func (p *progress) drawBar(s standing) {
 		p.phase = s.phase
 		p.bar = progressbar.NewOptions(s.total,
 			progressbar.OptionSetWriter(p.a.err), progressbar.OptionThrottle(100*time.Millisecond),
-			progressbar.OptionShowCount(), progressbar.OptionClearOnFinish(), progressbar.OptionFullWidth(),
+			progressbar.OptionShowCount(), progressbar.OptionClearOnFinish(), progressbar.OptionFullWidth(), progressbar.OptionSetPredictTime(false),
 			progressbar.OptionSetDescription(s.phase))
 	}
 	text := s.phase
@@ -147,6 +147,9 @@ func (p *progress) drawBar(s standing) {
 	}
 	if s.best != "" {
 		text += ", best " + s.best
+	}
+	if s.left > 0 {
+		text += fmt.Sprintf(", %s left", s.left.Round(time.Second))
 	}
 	p.bar.Describe(text)
 	_ = p.bar.Set(s.done) // likewise

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -68,7 +67,7 @@ func (a *app) explainPTX(what string, f *explainFlags) error {
 	}
 	fmt.Fprintf(a.out, "start %#x, leading offset %d bytes, stride offset %d, swizzle %d, base offset %d\n", m.Start, m.Leading, m.Stride, m.Swizzle, m.Base)
 	fmt.Fprintf(a.out, "%d bytes of [%#x, %#x)\n\n", m.Bytes, m.First, m.End)
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := a.table()
 	name := "ROW"
 	if f.transposed {
 		name = "K"
@@ -119,7 +118,7 @@ func (a *app) explainMap(file string, f *explainFlags) error {
 	if a.json {
 		return a.printJSON(rows)
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := a.table()
 	fmt.Fprintln(w, "BYTES OF THE TENSOR\tOUTSIDE\tSHARED MEMORY, FROM THE DESTINATION")
 	for _, r := range rows {
 		global := "-"

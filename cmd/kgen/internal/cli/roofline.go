@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -201,7 +200,7 @@ func (a *app) printRoofline(j *job, r *rooflineReport, configuration *roofline.J
 	}
 	fmt.Fprintf(a.out, "%s (%s) on %s\n", r.Kernel, r.Problem, j.gpu.Name)
 	fmt.Fprintf(a.out, "at best %.4g us, %.4g TFLOP/s, bound by %s (formula)\n\n", r.LeastUS, r.TFLOPS, r.Limit)
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := a.table()
 	fmt.Fprintln(w, "UNIT\tLEAST TIME\tWORK IS BY\tCEILING")
 	for _, f := range r.Floors {
 		fmt.Fprintf(w, "%s\t%.4g us\t%s\t%s\n", f.Unit, f.US, f.From, f.Detail)

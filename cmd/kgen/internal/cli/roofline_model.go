@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -201,7 +200,7 @@ func (a *app) viewer(r *llm.Run) error {
 }
 
 func (a *app) operators(ops []llm.Operator) {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := a.table()
 	fmt.Fprintln(w, "OPERATOR\tTIMES\tFLOPS\tBYTES\tFLOPS/BYTE\tLIMIT\tFLOOR")
 	for _, o := range ops {
 		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%.4g\t%s\t%s us\n", o.Name, o.Count, prefixed(o.FLOPs), prefixed(o.Bytes), o.AI, o.Limit, digits(o.US))

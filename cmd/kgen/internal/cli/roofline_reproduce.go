@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -124,7 +123,7 @@ func (a *app) printReproduced(all []*reproduce.Result) error {
 			fmt.Fprintln(a.out)
 		}
 		fmt.Fprintf(a.out, "%s: %s; %d of %d rows agree\n", r.Name, r.Title, len(r.Rows)-len(r.Failed()), len(r.Rows))
-		w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+		w := a.table()
 		fmt.Fprintln(w, "\tPUBLISHED\tCOMPUTED\t")
 		for _, row := range r.Rows {
 			mark := "ok"

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/roofline"
@@ -150,7 +149,7 @@ func sweptSubject(jobs []*job, flag string, all []*limits) *plot.Subject {
 
 func (a *app) printSweep(jobs []*job, flag string, values []string, all []*limits, drawing string) error {
 	fmt.Fprintf(a.out, "%s (%s) on %s, by %s\n\n", jobs[0].family.Name, unswept(jobs, flag), jobs[0].gpu.Name, flag)
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := a.table()
 	fmt.Fprintf(w, "%s\tLEAST (FORMULA)\tTFLOP/S\tLIMIT\tPREDICTED\tOF LEAST\tLIBRARY\t\n", strings.ToUpper(flag))
 	for i, l := range all {
 		predicted, share, library := "-", "-", "-"

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -229,7 +228,7 @@ func (a *app) printRun(r *bench.Result) error {
 	if len(r.Buffers) == 0 && r.Failure == nil {
 		fmt.Fprintln(a.out, "no buffer says what it must hold: only faults were looked for")
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := a.table()
 	if len(r.Buffers) > 0 {
 		fmt.Fprintln(w, "\nBUFFER\tMISMATCHES\tMAX ABS ERROR\tMAX REL ERROR\tFIRST")
 	}
@@ -270,7 +269,7 @@ func (a *app) printLines(lines []bench.LineCount) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := a.table()
 	fmt.Fprintln(w, "\nLINE\tINSTRUCTIONS\tACTIVE\tGLOBAL BYTES\tSECTORS EACH\tSHARED WAVEFRONTS\tCONFLICTS\tLOCAL BYTES")
 	for i := range lines {
 		l := &lines[i]
@@ -314,7 +313,7 @@ func siteText(kernel string, s bench.Site) string {
 
 // printCounters shows the counters that are not zero.
 func (a *app) printCounters(from bench.Provenance, c *bench.Counters) error {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := a.table()
 	fmt.Fprintf(w, "\n%s\n", from)
 	fmt.Fprintf(w, "  launched\t%d blocks, %d warps, %d threads\n", c.Blocks, c.Warps, c.Threads)
 	for i, n := range c.Instructions {

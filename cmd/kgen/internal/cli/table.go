@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -86,7 +85,7 @@ func (a *app) tableCheck() *cobra.Command {
 				return err
 			}
 			bad := 0
-			w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+			w := a.table()
 			fmt.Fprintln(w, "ENTRY\tBEST\t\tCONFIGURATIONS\tAGE\tVERDICT")
 			for i := range t.Entries {
 				e := &t.Entries[i]

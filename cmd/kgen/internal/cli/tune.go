@@ -205,7 +205,7 @@ func (a *app) tune(ctx context.Context, j *job, f *tuneFlags) error {
 			return err
 		}
 	}
-	s, err := a.openStore(f.store, store.Open)
+	s, err := a.tuningStore(f)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/target"
@@ -67,7 +66,7 @@ func (a *app) printDryRun(name string, gpu *target.GPU, b *space.Bound) error {
 		return a.printJSON(r)
 	}
 	fmt.Fprintf(a.out, "%s on %s: %d of %d configurations are valid\n\n", visible(name), gpu.Name, counts.Valid, counts.Total)
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := a.table()
 	fmt.Fprintln(w, "PARAMETER\tVALUES\t\t")
 	for _, p := range r.Parameters {
 		fmt.Fprintf(w, "%s\t%s\t%s\t\n", p.Name, visible(someOf(p.Values)), visible(p.Doc))
@@ -230,7 +229,7 @@ func (a *app) printExplained(e *explained) error {
 		fmt.Fprintf(a.out, "%s: of the default configuration\n", strings.Join(e.Defaults, ", "))
 	}
 	fmt.Fprintf(a.out, "%.4g us %s\n\n", e.TimeUS, e.Provenance)
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := a.table()
 	fmt.Fprintln(w, "TERM\tUS\tSHARE\t")
 	for _, name := range names {
 		mark := ""

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"unicode"
 
 	"github.com/kgen-dev/kgen/kernels/space"
@@ -80,7 +79,7 @@ func (a *app) printBest(best []tune.Best) error {
 	if len(best) == 0 {
 		return nil
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := a.table()
 	tile, others := splitConfig(best[0].Config)
 	decimals := rateDecimals(best)
 	fmt.Fprintf(w, "TILE %s\t%s\tREGISTERS\tSHARED B\tSPILLS B\tCTAS/SM\tTIME\t\tTFLOP/S\tSCORE\tLIMIT\tVERIFIED\n", strings.Join(tile, "x"), strings.ToUpper(strings.Join(others, "\t")))

@@ -108,7 +108,7 @@ func (a *app) tuneShapes(ctx context.Context, j *job, f *tuneFlags) error {
 	if err != nil {
 		return err
 	}
-	s, err := a.openStore(f.store, store.Open)
+	s, err := a.tuningStore(f)
 	if err != nil {
 		return err
 	}

@@ -187,7 +187,7 @@ func (a *app) exploreSpace(ctx context.Context, f *tuneFlags, gpuName string, b 
 			return err
 		}
 	}
-	s, err := a.openStore(f.store, store.Open)
+	s, err := a.tuningStore(f)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/kgen-dev/kgen/bench"
@@ -197,7 +196,7 @@ func checkedText(b *spec.Bound) string {
 
 // printSpaceBest prints the best as a table, the parameters first.
 func (a *app) printSpaceBest(best []spaceBest) error {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := a.table()
 	for i := range best[0].Config.Len() {
 		name, _ := best[0].Config.At(i)
 		fmt.Fprintf(w, "%s\t", strings.ToUpper(name))

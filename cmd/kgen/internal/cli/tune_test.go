@@ -120,7 +120,7 @@ func TestPrintTuningJSON(t *testing.T) {
 		}
 		return names
 	}
-	require.ElementsMatch(t, []string{"kernel", "gpu", "problem", "space", "compiled", "failed", "failures", "causes", "best", "importance", "importance_samples", "seconds", "library_us", "library", "next", "artifacts"}, keys(got))
+	require.ElementsMatch(t, []string{"kernel", "gpu", "problem", "space", "compiled", "failed", "failures", "causes", "best", "importance", "importance_together", "importance_samples", "seconds", "library_us", "library", "next", "artifacts"}, keys(got))
 	require.ElementsMatch(t, []string{
 		"config", "time_us", "tflops", "score", "limit", "limits", "registers", "shared_bytes", "spill_bytes", "ctas_per_sm", "instructions", "verified", "provenance", "terms",
 	}, keys(got["best"].([]any)[0]))

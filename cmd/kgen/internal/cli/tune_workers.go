@@ -50,6 +50,38 @@ func (f *tuneFlags) checkWorkers() error {
 	return nil
 }
 
+// check finds out whether workers can be reached, before anything is made.
+func (f *fleetFlags) check() error {
+	if !f.remote() {
+		return nil
+	}
+	access, err := f.access.access()
+	if err != nil {
+		return err
+	}
+	if f.serve != "" {
+		o := queue.ServerOptions{Addr: f.serve, Access: access}
+		if err := o.Check(); err != nil {
+			return queueError(fmt.Errorf("--serve %s: %w", f.serve, err))
+		}
+		return nil
+	}
+	conn, err := queue.Connect(f.workers, access)
+	if err != nil {
+		return queueError(fmt.Errorf("--workers: %w", err))
+	}
+	conn.Close()
+	return nil
+}
+
+// tuningStore opens the store to tune into, unless workers are to do the work and cannot.
+func (a *app) tuningStore(f *tuneFlags) (*store.Store, error) {
+	if err := f.fleet.check(); err != nil {
+		return nil, err
+	}
+	return a.openStore(f.store, store.Open)
+}
+
 // trials are what tries configurations: this process's children, or workers.
 type trials struct {
 	bench  trial.Bench
