@@ -51,6 +51,25 @@ WAIT: ld.relaxed.cta.shared.u32 %a, [sm]; setp.eq.u32 %p, %a, 0; @%p bra WAIT; l
 		fix: map[string]string{"0f3E800000": "0f35000000"}, // 2^-21: rounding
 	},
 	{
+		name: "lanes that store pairs of sums of other terms", class: bench.SharedRace, p: small{
+			decls: sharedDecl, dynamic: 64, regs: ".reg .f32 %f, %g; .reg .b64 %b;", block: 32,
+			body: "cvt.rn.f32.u32 %f, %t; fma.rn.f32 %g, %f, 0f3E800000, 0f3F800000; fma.rn.f32 %f, %f, 0f35000000, 0f40400000; mov.b64 %b, {%f, %g}; st.shared.v2.b64 [sm], {%b, %b};",
+		},
+		fix: map[string]string{"0f3E800000": "0f35000000"},
+	},
+	{
+		name: "lanes that store f64 sums of other terms", class: bench.SharedRace, p: small{
+			decls: sharedDecl, dynamic: 64, regs: ".reg .f64 %f;", block: 32, body: "cvt.rn.f64.u32 %f, %t; fma.rn.f64 %f, %f, 0d3E00000000000000, 0d3FF0000000000000; st.shared.f64 [sm], %f;",
+		},
+		fix: map[string]string{"0d3E00000000000000": "0d3D00000000000000"}, // 2^-47
+	},
+	{
+		name: "lanes that store 64-bit whole numbers", class: bench.SharedRace, p: small{
+			decls: sharedDecl, dynamic: 64, regs: ".reg .b64 %b;", block: 32, body: "cvt.u64.u32 %b, %t; st.shared.u64 [sm], %b;",
+		},
+		fix: map[string]string{"[sm], %b": "[sm], 7"},
+	},
+	{
 		name: "lanes that store small whole numbers", class: bench.SharedRace, p: small{
 			decls: sharedDecl, dynamic: 64, block: 32, body: "st.shared.u32 [sm], %t;",
 		},
