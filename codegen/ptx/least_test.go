@@ -31,6 +31,7 @@ func TestLeastVersion(t *testing.T) {
 
 func TestLeastTarget(t *testing.T) {
 	for _, tc := range []struct{ body, want string }{
+		{"ret;", "sm_75"}, // not sm_10, which nothing takes any more
 		{"cp.async.wait_all;", "sm_80"},
 		{"barrier.cluster.arrive.release;", "sm_90"},
 		{"wgmma.fence.sync.aligned;", "sm_90a"},

@@ -17,7 +17,7 @@ import (
 
 func TestEveryGPUIsComplete(t *testing.T) {
 	gpus := All()
-	require.Len(t, gpus, 32)
+	require.Len(t, gpus, 33)
 	for _, g := range gpus {
 		require.Positive(t, g.SMs, g.ID)
 		require.Positive(t, g.Clock(), g.ID)
@@ -136,6 +136,8 @@ func TestLookup(t *testing.T) {
 		"4090": "rtx-4090", "rtx3090": "rtx-3090", "sm_86": "rtx-3090", "sm86": "rtx-3090", "sm_80": "a100-sxm4-80",
 		"sm_90a": "h100-sxm5-80", "NVIDIA H100 80GB HBM3": "h100-sxm5-80", "NVIDIA A100-SXM4-80GB": "a100-sxm4-80",
 		"NVIDIA H200": "h200-sxm-141", "Tesla T4": "t4", "thor": "jetson-thor-t5000", "l40s": "l40s", "l40": "l40", "b200": "b200",
+		"NVIDIA B300 SXM6 AC": "b300", "NVIDIA B200": "b200", "NVIDIA GB200": "gb200", "NVIDIA GB300": "gb300", "NVIDIA GH200 144G HBM3e": "gh200-144",
+		"NVIDIA RTX PRO 6000 Blackwell Server Edition": "rtx-pro-6000-server", "NVIDIA RTX PRO 6000 Blackwell Workstation Edition": "rtx-pro-6000-bw",
 	} {
 		g, err := Lookup(name)
 		require.NoError(t, err, name)
