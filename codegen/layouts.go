@@ -556,8 +556,11 @@ func (c *chooser) atomic(o *ir.Op, s *slot) {
 	v := o.Operand("value")
 	if v.Type.IsTile() {
 		a := accessOf(o, v.Type.Shape)
-		order, _ := c.accessOrder(a)
-		l := c.blocked(v.Type.Shape, order, 1)
+		l := c.natural(v)
+		if o.Bulk = l != nil && c.tensorAdded(o, l); !o.Bulk {
+			order, _ := c.accessOrder(a)
+			l = c.blocked(v.Type.Shape, order, 1)
+		}
 		c.operands(o, a, l)
 		c.define(o.Result(), l, s)
 	}

@@ -187,6 +187,10 @@ func (l *lowering) op(o *ir.Op) {
 	case ir.OpRandom16:
 		l.random16(o)
 	case ir.OpAtomic:
+		if o.Bulk {
+			l.tensorStore(o)
+			return
+		}
 		l.atomic(o)
 	case ir.OpAwait:
 		l.awaitFlag(o)

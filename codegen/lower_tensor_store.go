@@ -37,6 +37,15 @@ func (c *chooser) tensorStored(o *ir.Op, l *layout.Layout) bool {
 	}) && !signals(c.k.Body)
 }
 
+// tensorAdded tells whether a tensor map adds a tile in layout l to what is there: nobody
+// asks what that was. In which order the sums of several blocks come is not fixed, as of all
+// atomic operations.
+func (c *chooser) tensorAdded(o *ir.Op, l *layout.Layout) bool {
+	e := o.View().Type.Elem
+	return o.Combine == ir.Add && o.Scope == ir.GPU && (e == ir.F32 || e == ir.F16 || e == ir.BF16) &&
+		len(c.users[o.Result()]) == 0 && c.tensorStored(o, l)
+}
+
 // signals tells whether a region tells other blocks what it has written.
 func signals(r *ir.Region) bool {
 	return slices.ContainsFunc(r.Ops, func(o *ir.Op) bool {
@@ -103,7 +112,10 @@ func (l *lowering) tensorStore(o *ir.Op) {
 	depth := buf.size / (size * l.mainWarps())
 	warp := b.ShrU(b.Special(simt.TidX), b.Const32(layout.LaneBits))
 	base := b.Add(b.Add(b.SharedBase(), b.Const32(buf.offset)), b.Mul(warp, b.Const32(size*depth)))
-	first := b.Elect()
+	first, store := b.Elect(), b.TensorStore
+	if o.Code == ir.OpAtomic {
+		store = b.TensorAdd
+	}
 	rows := f.l.ThreadBases(0)
 	clear(rows[:layout.LaneBits])
 	row := l.index(rows, true) // of the warp
@@ -128,7 +140,7 @@ func (l *lowering) tensorStore(o *ir.Op) {
 			// With the commit behind the branch, too, ptxas makes no predicates of it, and
 			// so knows that one thread asks: else it makes a loop over threads.
 			b.If(first, func() []*simt.Value {
-				b.TensorStore(slot, tensor, place, s.shared.Size())
+				store(slot, tensor, place, s.shared.Size())
 				b.BulkCommit()
 				return nil
 			}, nil)

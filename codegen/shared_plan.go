@@ -351,6 +351,9 @@ func (p *planner) scratch(o *ir.Op) (*buffer, error) {
 	case ir.OpScan:
 		return scanScratch(o, p.warps), nil
 	case ir.OpAtomic:
+		if o.Bulk {
+			return storeScratch(o, p.warps), nil
+		}
 		return atomicScratch(o, p.warps), nil
 	}
 	return nil, nil

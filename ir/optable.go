@@ -108,7 +108,7 @@ func init() {
 			Slots: []Slot{slotView, slotIndices, slotValue, slotLimit, slotMask}, Attrs: []attrID{attrDims, attrBulk, attrBlocks},
 			Effect: WritesGlobal, rule: ruleStore},
 		OpAtomic: {Name: "atomic", Doc: "elements of a view combined with the value's, each atomically; gives what was there (0 where not touched)",
-			Slots: []Slot{slotView, slotIndices, slotValue, slotLimit, slotMask}, Attrs: []attrID{attrCombine, attrDims, attrScope},
+			Slots: []Slot{slotView, slotIndices, slotValue, slotLimit, slotMask}, Attrs: []attrID{attrCombine, attrDims, attrScope, attrBulk},
 			Effect: ReadsGlobal | WritesGlobal, Results: 1, rule: ruleAtomic},
 		OpSubview: {Name: "subview", Doc: "the part of a view from the indices on, extents long, cut to the view; indices are in 0..size, and in 0..size-1 for dimensions not kept",
 			Slots: []Slot{slotView, slotIndices, {Name: "extents", Kind: SlotExtents, Lead: " extent [", Tail: "]"}}, Attrs: []attrID{attrDims},

@@ -86,7 +86,9 @@ func shortName(in *simt.Instr, opcode string) string {
 	case simt.OpMbarInit, simt.OpMbarArrive, simt.OpMbarExpect, simt.OpMbarWait, simt.OpMbarArriveAt, simt.OpMbarCopied:
 		kept = []string{strings.Replace(in.Op.String(), "mbar", "mbarrier", 1)}
 	case simt.OpTensorStore:
-		kept = []string{"tensor_store", kept[4]}
+		if kept = []string{"tensor_store", kept[4]}; in.Has(simt.Adds) {
+			kept = []string{"tensor_add", strings.Split(opcode, ".")[5]}
+		}
 	case simt.OpMapSet, simt.OpMapPublish, simt.OpMapAcquire:
 		kept = []string{mapWord(in)}
 	case simt.OpTensorLoad:

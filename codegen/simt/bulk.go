@@ -76,11 +76,21 @@ func (b *Builder) TensorLoad(to, tensor, mbar *Value, at []*Value, blocks int) {
 // given coordinates, innermost first, none of them negative. Elements outside the tensor
 // are dropped. It belongs to the thread's open group.
 func (b *Builder) TensorStore(from, tensor *Value, at []*Value, bytes int) {
+	b.tensorStore(from, tensor, at, bytes, 0)
+}
+
+// TensorAdd is TensorStore of elements that are added to those that are there, floats of 16
+// or 32 bits, each atomically, rounded to nearest.
+func (b *Builder) TensorAdd(from, tensor *Value, at []*Value, bytes int) {
+	b.tensorStore(from, tensor, at, bytes, Adds)
+}
+
+func (b *Builder) tensorStore(from, tensor *Value, at []*Value, bytes int, f Flags) {
 	from, off := b.split(from, 0)
 	args := append([]*Value{from, tensor}, at...)
 	b.check(OpTensorStore, Void, args)
 	in := b.emit(OpTensorStore, Void, args...)
-	in.Space, in.Offset, in.Imm = Shared, off, int64(bytes)
+	in.Space, in.Offset, in.Imm, in.Flags = Shared, off, int64(bytes), f
 	in.Guard, in.GuardNot = b.guard, b.not
 }
 
@@ -112,7 +122,10 @@ func (b *Builder) MaxRegisters(n int, up bool) {
 }
 
 func (in *Instr) tensorOpcode() string {
-	if in.Op == OpTensorStore {
+	switch {
+	case in.Has(Adds):
+		return "cp.reduce.async.bulk.tensor." + strconv.Itoa(len(in.Args)-2) + "d.global.shared::cta.add.tile.bulk_group"
+	case in.Op == OpTensorStore:
 		return "cp.async.bulk.tensor." + strconv.Itoa(len(in.Args)-2) + "d.global.shared::cta.tile.bulk_group"
 	}
 	op := "cp.async.bulk.tensor." + strconv.Itoa(len(in.Args)-3) + "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"

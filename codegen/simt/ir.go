@@ -113,6 +113,7 @@ const (
 	Unsigned                   // conversion from or to an unsigned integer
 	Volatile                   // memory is shared with other threads beyond barriers
 	Fewer                      // registers are given up (max_registers)
+	Adds                       // to what is there (tensor_store)
 )
 
 // Result is the instruction's only result.
