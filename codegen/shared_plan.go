@@ -152,12 +152,13 @@ func (p *planner) walk(r *ir.Region) error {
 			p.exchange(o)
 		}
 		p.touch(o, r)
-		for _, in := range o.Regions {
+		for _, in := range mainLast(o) {
 			if err := p.walk(in); err != nil {
 				return err
 			}
 		}
-		// What one role fills the other has read when its own operations are over.
+		// What other roles fill the main one has waited for and read when its own operations
+		// are over.
 		if o.Code != ir.OpRoles && len(o.Regions) > 0 {
 			p.n++
 			for _, in := range o.Regions {
@@ -166,6 +167,15 @@ func (p *planner) walk(r *ir.Region) error {
 		}
 	}
 	return nil
+}
+
+// mainLast is an operation's regions, of roles the main one's last.
+func mainLast(o *ir.Op) []*ir.Region {
+	if o.Code != ir.OpRoles {
+		return o.Regions
+	}
+	others := slices.Delete(slices.Clone(o.Regions), mainRole, mainRole+1)
+	return append(others, o.Regions[mainRole])
 }
 
 // handedOver counts who fills and frees what roles of a kernel hand over: the thread that asks
