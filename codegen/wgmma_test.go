@@ -382,7 +382,7 @@ func TestNotesOnGeneralCopies(t *testing.T) {
 	}{
 		{"4096", "bf16", false, "sm_90a", nil},
 		{"4099", "bf16", false, "sm_90", []string{"mma.sync multiplies b, which no tensor map copies: a pointer to a multiple of 2 bytes: want one of 16"}},
-		{"4100", "bf16", false, "sm_90a", []string{
+		{"3900", "bf16", false, "sm_90a", []string{
 			"cp.async copies b, which no tensor map copies: a pointer to a multiple of 8 bytes: want one of 16",
 			"blocks have one tile each: threads copy",
 			"clusters of 4 blocks are left out: blocks that differ in i copy nothing that is the same, or nothing that 4 blocks can divide",

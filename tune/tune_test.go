@@ -296,7 +296,7 @@ func TestResultAsJSON(t *testing.T) {
 	require.NoError(t, json.Unmarshal(b, &m))
 	require.ElementsMatch(t, []string{"kernel", "gpu", "problem", "space", "compiled", "failed", "failures", "causes", "best", "importance", "importance_together", "importance_samples", "seconds", "library_us", "library", "next", "artifacts"}, keys(m))
 	require.ElementsMatch(t, []string{"total", "valid"}, keys(m["space"]))
-	require.ElementsMatch(t, []string{"cuda", "ptx", "cubin", "roofline", "progress", "store"}, keys(m["artifacts"]))
+	require.ElementsMatch(t, []string{"cuda", "ptx", "cubin", "launch", "roofline", "progress", "store"}, keys(m["artifacts"]))
 	best := m["best"].([]any)[0]
 	require.ElementsMatch(t, []string{"config", "time_us", "tflops", "score", "limit", "limits", "registers", "shared_bytes", "spill_bytes",
 		"ctas_per_sm", "instructions", "verified", "provenance", "estimated", "terms"}, keys(best))

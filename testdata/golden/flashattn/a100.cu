@@ -75,7 +75,7 @@ static __device__ __forceinline__ void st_global_f32(u64 at, float r0) {
 
 // 8192 bytes of shared memory.
 extern "C" __global__ void __launch_bounds__(128)
-attention(float scale, int B, int H, int Sq, int Sk, int KVH, const u16 *__restrict__ q, u64 q_stride0, u64 q_stride1, u64 q_stride2, const u16 *__restrict__ k, u64 k_stride0, u64 k_stride2, u64 k_stride1, const u16 *__restrict__ v, u64 v_stride0, u64 v_stride2, u64 v_stride1, u16 *__restrict__ o, u64 o_stride0, u64 o_stride1, u64 o_stride2, float *__restrict__ lse, u64 lse_stride0, u64 lse_stride1) {
+attention(float scale, int B, int Sq, int H, int Sk, int KVH, const u16 *__restrict__ q, u64 q_stride0, u64 q_stride1, u64 q_stride2, const u16 *__restrict__ k, u64 k_stride0, u64 k_stride2, u64 k_stride1, const u16 *__restrict__ v, u64 v_stride0, u64 v_stride2, u64 v_stride1, u16 *__restrict__ o, u64 o_stride0, u64 o_stride1, u64 o_stride2, float *__restrict__ lse, u64 lse_stride0, u64 lse_stride1) {
   __shared__ __align__(512) u8 smem[8192];
   const u32 block_x = blockIdx.x;
   const u32 smem_base = (u32)__cvta_generic_to_shared(smem);
@@ -93,10 +93,10 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const u16 *__restr
   float p[16];
   float rescale[2];
   const u32 r1 = (Sq + 63u) >> 6;
-  const u32 r2 = block_x / r1;
-  const u32 h = r2 % (u32)H;
-  const u32 b = r2 / (u32)H;
-  const u32 m = r1 - 1u - block_x % r1;
+  const u32 h = block_x % (u32)H;
+  const u32 r2 = block_x / (u32)H;
+  const u32 b = r2 / r1;
+  const u32 m = r1 - 1u - r2 % r1;
   const u32 first = m << 6;
   const u32 last = first + ((u32)Sk - Sq);
   const u32 kv_head = (int)h / (H / KVH);

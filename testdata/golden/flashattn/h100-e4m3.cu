@@ -150,7 +150,7 @@ static __device__ __forceinline__ u32 prmt(u32 a, u32 b, u32 c) {
 
 // 16496 bytes of shared memory.
 extern "C" __global__ void __launch_bounds__(256)
-attention(float scale, int B, int H, int Sq, int Sk, int KVH, const __grid_constant__ TensorMap q_map, const float *__restrict__ q_scale, u64 q_scale_stride0, u64 q_scale_stride1, const float *__restrict__ k_scale, u64 k_scale_stride0, u64 k_scale_stride1, const float *__restrict__ v_scale, u64 v_scale_stride0, u64 v_scale_stride1, const __grid_constant__ TensorMap o_map, float *__restrict__ lse, u64 lse_stride0, u64 lse_stride1, const __grid_constant__ TensorMap k_map, const __grid_constant__ TensorMap v_map) {
+attention(float scale, int B, int Sq, int H, int Sk, int KVH, const __grid_constant__ TensorMap q_map, const float *__restrict__ q_scale, u64 q_scale_stride0, u64 q_scale_stride1, const float *__restrict__ k_scale, u64 k_scale_stride0, u64 k_scale_stride1, const float *__restrict__ v_scale, u64 v_scale_stride0, u64 v_scale_stride1, const __grid_constant__ TensorMap o_map, float *__restrict__ lse, u64 lse_stride0, u64 lse_stride1, const __grid_constant__ TensorMap k_map, const __grid_constant__ TensorMap v_map) {
   __shared__ __align__(1024) u8 smem[16496];
   const u32 block_x = blockIdx.x;
   const u32 tid = threadIdx.x;
@@ -171,10 +171,10 @@ attention(float scale, int B, int H, int Sq, int Sk, int KVH, const __grid_const
   float p[16];
   float rescale[2];
   const u32 r1 = (Sq + 63u) >> 6;
-  const u32 r2 = block_x / r1;
-  const u32 h = r2 % (u32)H;
-  const u32 b = r2 / (u32)H;
-  const u32 m = r1 - 1u - block_x % r1;
+  const u32 h = block_x % (u32)H;
+  const u32 r2 = block_x / (u32)H;
+  const u32 b = r2 / r1;
+  const u32 m = r1 - 1u - r2 % r1;
   const u32 first = m << 6;
   const u32 last = first + ((u32)Sk - Sq);
   const u32 kv_head = (int)h / (H / KVH);

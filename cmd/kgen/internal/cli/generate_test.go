@@ -394,6 +394,7 @@ func requireRefusals(t *testing.T, program string) {
 		}
 		_, refused := askConsumer(t, program, map[string]any{
 			"Family": tt.family, "Shape": tt.shape, "Args": args, "Device": map[string]any{"Major": 8}, "Len": tt.len,
+			"Workspace": []uint64{1 << 20, 1 << 21, 1 << 22}, // of what is not refused before
 		})
 		require.Contains(t, refused, tt.want, "%s %v", tt.family, tt.shape)
 		unsupported := slices.ContainsFunc([]string{"tiles: want", "stride 0", "32 bits"}, func(s string) bool { return strings.Contains(tt.want, s) })

@@ -124,7 +124,7 @@ func TestPrintTuningJSON(t *testing.T) {
 	require.ElementsMatch(t, []string{
 		"config", "time_us", "tflops", "score", "limit", "limits", "registers", "shared_bytes", "spill_bytes", "ctas_per_sm", "instructions", "verified", "provenance", "terms",
 	}, keys(got["best"].([]any)[0]))
-	require.ElementsMatch(t, []string{"cuda", "ptx", "cubin", "roofline", "progress", "store"}, keys(got["artifacts"]))
+	require.ElementsMatch(t, []string{"cuda", "ptx", "cubin", "launch", "roofline", "progress", "store"}, keys(got["artifacts"]))
 	require.InDelta(t, 156.0, got["library_us"], 0)
 }
 
