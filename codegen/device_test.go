@@ -45,6 +45,12 @@ func wide(v []int) []int64 {
 // fault fails the test.
 func (s *sample) onDevice(t *testing.T, c *codegen.Compiled, text string, o vm.Options) family.Data {
 	t.Helper()
+	return s.atPoints(t, c, text, o, nil)
+}
+
+// atPoints does the same with the blocks of some points of each step; nil: all.
+func (s *sample) atPoints(t *testing.T, c *codegen.Compiled, text string, o vm.Options, points [][][]int) family.Data {
+	t.Helper()
 	ctx := context.Background()
 	o.GPU = s.gpu
 	dev, err := vm.New(o)
@@ -71,7 +77,7 @@ func (s *sample) onDevice(t *testing.T, c *codegen.Compiled, text string, o vm.O
 		require.NoError(t, err)
 		memory = append(memory, b)
 	}
-	reports, err := bench.RunPlan(ctx, dev, m, plan, memory, nil)
+	reports, err := bench.RunPlan(ctx, dev, m, plan, memory, points)
 	require.NoError(t, err, s.String())
 	for _, r := range reports {
 		for _, f := range r.Faults {

@@ -104,7 +104,7 @@ func (k *Kernel) prepare(c space.Config) error {
 func tilesOfSample(c *codegen.Compiled, p *codegen.Plan) float64 {
 	tiles := float64(max(1, c.Kernels[0].Cluster))
 	if p.Steps[0].Persistent() {
-		tiles *= roundsOfCheck
+		tiles *= RoundsOfCheck
 	}
 	return tiles
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/kgen-dev/kgen/tune/store"
 )
 
-// roundsOfCheck is how many tiles a persistent block goes through when it is checked.
-const roundsOfCheck = 2
+// RoundsOfCheck is how many tiles a persistent block goes through when it is checked.
+const RoundsOfCheck = 2
 
 // stage is a problem's data in a device's memory, on which programs are checked.
 type stage struct {
@@ -71,7 +71,7 @@ func (s *stage) check(ctx context.Context, ptx []byte, c *codegen.Compiled, part
 	if err != nil {
 		return err
 	}
-	plan.Rounds(roundsOfCheck)
+	plan.Rounds(RoundsOfCheck)
 	m, err := s.device.Load(ctx, "kernel.ptx", ptx)
 	if err != nil {
 		return err

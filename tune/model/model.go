@@ -295,6 +295,9 @@ func (l *launch) shared(g *target.GPU, class int32, n int, u *unitTimes) float64
 		ends += l.firstCopies(g)
 	}
 	us := u.together(float64(n)/sustained, chain, l.kernel.overlap())
+	if l.Persistent() && n == 1 {
+		ends += l.lateCopies(g, &l.classes[class], us-u[tensorUnit]/sustained, ends)
+	}
 	if l.kernel.Pingpong { // one warpgroup stores while the other multiplies
 		return max(us, (us+ends)/2)
 	}
@@ -305,6 +308,18 @@ func (l *launch) shared(g *target.GPU, class int32, n int, u *unitTimes) float64
 func (l *launch) firstCopies(g *target.GPU) float64 {
 	perSM := 1e3 / float64(g.SMs) // of GB/s, bytes a microsecond
 	return float64(l.kernel.first.own)/(g.HBM().Value*sustainedHBM*perSM) + float64(l.kernel.first.group)/(g.L2().Value*perSM)
+}
+
+// lateCopies is how long a persistent block waits for what is copied once for each tile, such
+// as the queries of attention: they have one buffer, which is free when the last round has
+// multiplied them. What threads do in that round beside its products hides the copies, and
+// what they do between tiles; besides is what they do so in all rounds of the tile.
+func (l *launch) lateCopies(g *target.GPU, c *class, besides, between float64) float64 {
+	if l.kernel.first.own == 0 {
+		return 0
+	}
+	rounds := max(1, c.fills/l.kernel.ring.fills())
+	return max(0, memoryLatency/g.Clock()+l.firstCopies(g)-max(0, besides)/rounds-between)
 }
 
 // once is what the blocks of a persistent kernel do before their first tile: between tiles

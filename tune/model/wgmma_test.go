@@ -199,6 +199,32 @@ func TestThreadsCopyNoFaster(t *testing.T) {
 	}
 }
 
+// Attention whose blocks go from tile to tile has the rings and the first copies of one with a
+// block for each tile, and gains what it hides. Tiles of different length are handed out ahead
+// of time: the longest of all first costs
+// less than by sequence.
+func TestPersistentAttentionHidesCopies(t *testing.T) {
+	gpu := lookup(t, "h100")
+	p := problem(t, "flashattn", gpu, nil)
+	def, err := p.Default(gpu)
+	require.NoError(t, err)
+	longest := def.With("order", 1)
+	var found [2]*kernel
+	var us [2]float64
+	for persistent := range us {
+		compiled, _ := compile(t, p, longest.With("persistent", persistent), gpu)
+		found[persistent] = prepare(compiled.Module.Kernels[0])
+		us[persistent] = predict(t, p, longest.With("persistent", persistent), gpu, nil).US
+	}
+	require.Equal(t, found[0].ring, found[1].ring)
+	require.Equal(t, found[0].first.own, found[1].first.own)
+	require.Equal(t, found[0].first.group, found[1].first.group)
+	require.Less(t, us[1], us[0])
+	require.Greater(t, us[1], 0.9*us[0])
+	bySequence := predict(t, p, def.With("order", 2).With("persistent", 1), gpu, nil).US
+	require.Greater(t, bySequence, us[1])
+}
+
 // Blocks that go from tile to tile start once and find the copies of the next tile under
 // way: they gain the same for each wave of tiles after the first. What a tile moves and
 // multiplies does not change.

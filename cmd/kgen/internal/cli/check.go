@@ -295,7 +295,7 @@ func (v *checkRun) launch(ctx context.Context, c *codegen.Compiled, text string,
 	if err != nil {
 		return usage(err)
 	}
-	plan.Rounds(2)
+	plan.Rounds(tune.RoundsOfCheck)
 	m, err := v.dev.Load(ctx, c.Program.Name+".ptx", []byte(text))
 	if err != nil {
 		return err
