@@ -164,6 +164,7 @@ func (r *raceState) compare(x *across, p *page) {
 			t := r.trace(x, ws, wm)
 			mine := meeter{r, x, p, addr, t, ws.event(), true}
 			mine.againstWrites(word)
+			mine.againstRivals(word)
 			mine.against(x.page.r[word], false)
 			x.keepWrite(word, t)
 		}
@@ -206,10 +207,9 @@ func (m *meeter) againstWrites(word int) {
 	}
 }
 
-// againstRivals compares a read with a strong write that one of the block's own may
-// have come after.
+// againstRivals compares a read, or a strong write, with a write before the last.
 func (m *meeter) againstRivals(word int) {
-	if m.x.page.rival {
+	if m.x.page.rival && (!m.write || m.r.events[m.id].flags&eventStrong != 0) {
 		m.against(m.x.page.rivals[word], true)
 	}
 }

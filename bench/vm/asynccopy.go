@@ -166,6 +166,9 @@ func asyncCopy(w *warp, in *inst) {
 	saved := w.mask
 	w.mask = good
 	good = w.aligned(in, &c.src, size, "global")
+	if u := w.b.undef; u != nil {
+		storedTo(u, &c.dst, size, w.mask&^good)
+	}
 	w.mask = saved
 	c.undef = 0
 	var reads uint32

@@ -301,15 +301,37 @@ func (p *program) has(in *inst) bool {
 
 // blamed says whether a fault was reported that may leave threads waiting.
 func (b *block) blamed() bool {
-	for _, f := range b.faults.list {
+	if b.faults.keepsWaiting(len(b.mbarriers) > 0) || b.race != nil && len(b.race.arrivals.list) > 0 {
+		return true
+	}
+	l := b.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.faults.keepsWaiting(false) {
+		return true
+	}
+	for _, order := range l.ring {
+		r := l.resident[order]
+		if r.faults != nil && r.faults.keepsWaiting(false) || r.gaveWay && r.b != nil && r.b != b && r.b.faults.keepsWaiting(false) {
+			return true
+		}
+	}
+	return false
+}
+
+// keepsWaiting says whether one of the faults may be why somebody waits in vain.
+func (l *faultList) keepsWaiting(mbarriers bool) bool {
+	for _, f := range l.list {
 		switch f.Class {
 		case bench.BarrierDivergence, bench.DivergentCollective, bench.MbarrierMisuse:
 			return true
+		case bench.GlobalOutOfBounds, bench.SharedOutOfBounds, bench.MisalignedAddress, bench.WriteToConst:
+			return true // what was not done, or read, may be the flag
 		case bench.AsyncCopyRace:
-			if len(b.mbarriers) > 0 { // whoever went on too early left one in a wrong phase
+			if mbarriers { // whoever went on too early left one in a wrong phase
 				return true
 			}
 		}
 	}
-	return b.race != nil && len(b.race.arrivals.list) > 0
+	return false
 }

@@ -102,7 +102,7 @@ END:` + clusterSync,
 	},
 	{
 		name: "a rank that the cluster does not have", class: bench.SharedOutOfBounds, p: small{
-			body: "st.shared.u32 [%a], 7; mapa.shared::cluster.u32 %far, %a, 2;",
+			body: "st.shared.u32 [%a], 7; mapa.shared::cluster.u32 %far, %a, 2; " + clusterSync + "ld.shared::cluster.u32 %b, [%far];" + clusterSync,
 		},
 		fix: map[string]string{"%a, 2": "%a, 1"},
 	},

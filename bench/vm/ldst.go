@@ -204,6 +204,9 @@ func (w *warp) badShared(in *inst, off *lanes64, size int, bad, odd uint32) uint
 		w.aligned(in, &addr, size, "shared")
 		w.mask = saved
 		good &^= odd
+		if in.rule == ruleStore || in.rule == ruleStoreMatrix || in.rule == ruleAsyncCopy {
+			w.missedShared(&addr, size, odd)
+		}
 	}
 	for l := bad &^ odd; l != 0; l &= l - 1 {
 		i := firstLane(l)
@@ -222,8 +225,12 @@ func (w *warp) outOfShared(in *inst, addr *lanes64, size int, bad uint32) uint32
 		if w.again(bench.SharedOutOfBounds, in) {
 			continue
 		}
+		who := ""
+		if addr[i]>>rankShift == noRank {
+			who = " (mapa of a rank that the cluster has not got)"
+		}
 		w.faultAt(bench.SharedOutOfBounds, in, i, &addr[i], "shared",
-			"shared address %#x, %d bytes: the block has %d bytes from %#x", addr[i], size, b.l.sharedSize, w.cta.window)
+			"shared address %#x%s, %d bytes: the block has %d bytes from %#x", addr[i], who, size, b.l.sharedSize, w.cta.window)
 	}
 	return 0
 }
@@ -389,6 +396,9 @@ func storeGlobalAt[T word](w *warp, in *inst, addr *lanes64) {
 	step := uint64(unsafe.Sizeof(zero))
 	size := m.bytes()
 	good := w.aligned(in, addr, size, "global")
+	if good != w.mask {
+		w.missedGlobal(addr, size, w.mask&^good)
+	}
 	w.count(addr, 0, size, good, m, globalStores)
 	if w.b.race != nil {
 		storePaged[T](w, in, addr, good)

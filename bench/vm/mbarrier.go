@@ -38,14 +38,12 @@ func (w *warp) sharedSlot(in *inst, lane int, addr uint64, size int) (uint32, bo
 		addr -= sharedWindow
 	}
 	off, ok := w.locate(in, lane, addr, size, in.mem.reaches())
-	if !ok {
-		return 0, false
-	}
-	if addr%8 != 0 {
+	if ok && addr%8 != 0 {
 		w.faultAt(bench.MisalignedAddress, in, lane, &addr, "shared", "shared address %#x: want a multiple of 8", addr)
-		return 0, false
+		ok = false
 	}
-	return uint32(off), true
+	w.b.refused = w.b.refused || !ok // somebody may wait for what does not happen
+	return uint32(off), ok
 }
 
 // misuse reports a misused mbarrier.

@@ -236,6 +236,7 @@ func (r *raceState) moveFloor() {
 	r.epoch++
 	r.barrierPast()
 	clear(r.rivals)
+	clear(r.buried)
 	r.log = r.log[:0]
 	r.carryOver()
 	r.forgetReaders()

@@ -22,6 +22,7 @@ func (r *raceState) keepPast(p *page) {
 	old := r.past[p.key]
 	if old == nil {
 		if len(r.past) >= maxPages || !r.recent(p.cells) {
+			r.forgetRivals(p.cells)
 			return
 		}
 		if r.past == nil {
@@ -33,12 +34,30 @@ func (r *raceState) keepPast(p *page) {
 	for i := range p.cells {
 		c, kept := &p.cells[i], &old[i]
 		if c.w >= r.floor || c.w != 0 && r.b.l.kern.fetches {
+			if c.w >= r.floor && c.w&specialStamp == 0 {
+				r.bury(kept, kept.w, r.events[c.w.event()].flags&eventStrong != 0)
+			}
 			*kept = cell{w: c.w}
+		}
+		if len(r.buried) > 0 {
+			r.moveBuried(kept, c)
 		}
 		if len(r.rivals) > 0 {
 			r.moveRivals(kept, c)
 		}
 		r.eachReader(c, func(s stamp) { r.keepReader(kept, s) })
+	}
+}
+
+// forgetRivals drops what is kept beside cells that come to stand for others.
+func (r *raceState) forgetRivals(cells []cell) {
+	for i := range cells {
+		if len(r.rivals) > 0 {
+			delete(r.rivals, &cells[i])
+		}
+		if len(r.buried) > 0 {
+			delete(r.buried, &cells[i])
+		}
 	}
 }
 

@@ -155,11 +155,11 @@ func (m misdeed) judge(t *testing.T, report *bench.Report, opt vm.Options) {
 			require.NotNil(t, f.Other, f.Message)
 			require.Positive(t, f.Other.Line, f.Message)
 		case bench.GlobalOutOfBounds, bench.SharedOutOfBounds, bench.MisalignedAddress, bench.WriteToConst:
-			if !strings.HasPrefix(f.Message, "bulk copy of") && !strings.HasPrefix(f.Message, "rank ") {
+			if !strings.HasPrefix(f.Message, "bulk copy of") {
 				require.NotNil(t, f.Address, f.Message)
 			}
 			if f.Class == bench.MisalignedAddress && f.Space == "global" {
-				require.Contains(t, f.Message, "of the buffer of 2048 bytes")
+				require.Contains(t, f.Message, "of the buffer of ")
 			}
 		case bench.Deadlock:
 			if strings.HasPrefix(f.Message, "the warp polls") {

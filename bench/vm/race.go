@@ -34,6 +34,7 @@ type raceState struct {
 	pages     pageTable
 	past      pastPages
 	rivals    rivals
+	buried    buried
 	maps      map[uint64]bool // tensor maps that were acquired, by address
 	reads     []readSet       // pages that were only read, packed
 	hadTurn   bool            // the block has had its turn: it sees what others wrote
@@ -127,6 +128,7 @@ func (r *raceState) reset() {
 	clear(r.stores)
 	clear(r.past)
 	clear(r.rivals)
+	clear(r.buried)
 	clear(r.maps)
 	r.fetches.list = r.fetches.list[:0]
 	r.unseen.list = r.unseen.list[:0]
@@ -272,6 +274,7 @@ func (r *raceState) write(c *cell, at *side) {
 	if c.r >= r.floor {
 		r.checkReads(c, at)
 	}
+	r.bury(c, c.w, r.events[at.id].flags&eventStrong != 0)
 	c.w, c.r = me, 0
 	if len(r.rivals) > 0 && r.events[at.id].flags&eventStrong == 0 {
 		delete(r.rivals, c)
@@ -293,6 +296,9 @@ func (r *raceState) checkWrite(c *cell, at *side) bool {
 	if r.harmless(c.w, at.id) {
 		if at.write && c.w.event() != at.id {
 			r.addRival(c)
+		}
+		if len(r.buried) > 0 {
+			r.againstBuried(c, at)
 		}
 		return true
 	}

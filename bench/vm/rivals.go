@@ -9,6 +9,10 @@ import "slices"
 // A plain write is not held against them: who was the last to count up resets the counter,
 // and has no fence before.
 
+// The other way round, a strong write does not bury a plain one by the same thread, or by
+// one before it: others' strong accesses do not race with the strong write, but with the
+// plain one. A counter that one thread clears, and then all count on, is such.
+
 // rivals are strong writes of cells that another strong one, which nothing orders after
 // them, came after.
 type rivals map[*cell][]stamp
@@ -47,5 +51,38 @@ func (r *raceState) moveRivals(to, from *cell) {
 	delete(r.rivals, from)
 	if len(list) > 0 {
 		r.rivals[to] = slices.Concat(r.rivals[to], list)
+	}
+}
+
+// buried are plain writes of cells that a strong one, ordered after them, came after.
+type buried map[*cell]stamp
+
+// bury keeps what a write is about to replace, if it is a plain one and that is strong.
+func (r *raceState) bury(c *cell, old stamp, strong bool) {
+	switch {
+	case !strong:
+		if len(r.buried) > 0 {
+			delete(r.buried, c)
+		}
+	case old >= r.floor && old&specialStamp == 0 && r.events[old.event()].flags&(eventStrong|eventAsync) == 0:
+		if r.buried == nil {
+			r.buried = buried{}
+		}
+		r.buried[c] = old
+	}
+}
+
+// againstBuried compares a strong access with the plain write before the strong ones.
+func (r *raceState) againstBuried(c *cell, at *side) {
+	if s := r.buried[c]; s >= r.floor && !r.before(s, at.w, at.lane) {
+		r.report(s, at, true)
+	}
+}
+
+// moveBuried hands a cell's on to another, which is to stand for it.
+func (r *raceState) moveBuried(to, from *cell) {
+	if s, ok := r.buried[from]; ok {
+		delete(r.buried, from)
+		r.buried[to] = s
 	}
 }

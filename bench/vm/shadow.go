@@ -123,18 +123,21 @@ func (x *across) keepWrite(word int, t trace) {
 	}
 }
 
-// keepRival keeps a strong write that another block's is about to replace: a plain read
-// by that block is held against it.
+// keepRival keeps a write that a strong one is about to replace: another block's strong
+// one, which plain reads by the block are held against, or a plain one, which strong
+// accesses by others are.
 func (x *across) keepRival(word int, old, t trace) {
-	a, b := x.access(old), x.access(t)
-	if a.block == b.block || a.flags&eventStrong == 0 || old.bytes()&t.bytes() == 0 {
+	a, b, o := x.access(old), x.access(t), &x.page
+	plain := a.flags&(eventStrong|eventAsync) == 0
+	if old.bytes()&t.bytes() == 0 || !plain && (a.block == b.block || a.flags&eventStrong == 0) {
 		return
 	}
-	o := &x.page
 	if !o.rival {
 		o.rivals, o.rival = pageTraces{}, true
 	}
-	o.rivals[word] = old
+	if was := o.rivals[word]; plain || was == 0 || x.access(was).flags&eventStrong != 0 {
+		o.rivals[word] = old
+	}
 }
 
 // keepRest keeps a write of some bytes of a word beside the one that came after, and of
