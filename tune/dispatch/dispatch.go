@@ -50,7 +50,10 @@ func Fit(shapes []Shape, configs []string) (*Rule, float64, error) {
 	}
 	f := fitter{shapes: shapes}
 	for i, s := range shapes {
-		best := slices.Min(s.US)
+		best := math.Inf(1)
+		for _, us := range s.US {
+			best = min(best, us)
+		}
 		if len(s.US) != len(configs) || !(best > 0) || math.IsInf(best, 0) {
 			return nil, 0, fmt.Errorf("shape %d has no time for any configuration", i+1)
 		}

@@ -66,3 +66,32 @@ func TestFitFindsTheThreshold(t *testing.T) {
 	_, _, err = dispatch.Fit([]dispatch.Shape{{US: []float64{math.Inf(1)}}}, []string{"a"})
 	require.ErrorContains(t, err, "shape 1 has no time")
 }
+
+// A rule's regret on a shape that it was not fitted to is larger than on those that it was:
+// here no other shape proposes what the outlier needs.
+func TestHeldOut(t *testing.T) {
+	var shapes []dispatch.Shape
+	for _, m := range []float64{16, 64, 256, 1024, 4096} {
+		shapes = append(shapes, dispatch.Shape{Sizes: map[string]float64{"m": m}, US: []float64{10 + m, 100 + m/4}})
+	}
+	configs := []string{"small", "large"}
+	_, regret, err := dispatch.Fit(shapes, configs)
+	require.NoError(t, err)
+	require.Zero(t, regret)
+	got := dispatch.HeldOut(shapes, configs, [][]int{{0, 1}, {2, 3, 4}})
+	require.InDeltaSlice(t, []float64{0, 0, 266./164 - 1, 0, 0}, got, 1e-12) // without 256 the bound lies at 256
+
+	got = dispatch.HeldOut(shapes, configs, [][]int{{0}, {1, 2, 3, 4}})
+	require.InDelta(t, 104./26-1, got[0], 1e-12) // only it proposed what it needs
+
+	shapes[4].US = []float64{math.Inf(1), 1}
+	got = dispatch.HeldOut(shapes[3:], configs, [][]int{{0}, {1}})
+	require.True(t, math.IsInf(got[1], 1))
+	require.True(t, math.IsNaN(dispatch.HeldOut(shapes[:1], configs, [][]int{{0}, {0}})[0]))
+
+	many := make([]dispatch.Shape, 100)
+	for i := range many {
+		many[i] = dispatch.Shape{Sizes: map[string]float64{"m": float64(1 + i)}, US: []float64{1, 2}}
+	}
+	require.Equal(t, make([]float64, 100), dispatch.HeldOut(many, configs, [][]int{{0, 1}, {2}}))
+}

@@ -72,7 +72,7 @@ func (g *generator) byRule(r *sizeRule, f *family.Family, p family.Problem, gpu 
 	}
 	d := &gopkg.Dispatch{
 		Name: strings.ToLower(f.Prefix[:1]) + f.Prefix[1:] + "On" + goIdentifier(gpu.ID), Rule: rule,
-		Doc: fmt.Sprintf("at worst %.1f %% slower than the best known of each of %d shapes (%s)", 100**r.WorstRegret, len(r.Shapes), r.Provenance),
+		Doc: r.doc(),
 	}
 	var out []gopkg.Variant
 	portable := false
@@ -180,4 +180,13 @@ func knownSizes(f *family.Family, sizes map[string]int64) map[string]float64 {
 		}
 	}
 	return out
+}
+
+// doc says what the rule loses at worst.
+func (r *sizeRule) doc() string {
+	text := fmt.Sprintf("at worst %.1f %% slower than the best known of each of %d shapes (%s)", 100**r.WorstRegret, len(r.Shapes), r.Provenance)
+	if r.HeldOut != nil {
+		text += fmt.Sprintf(", and %.1f %% of each by a rule fitted without it", 100**r.HeldOut)
+	}
+	return text
 }

@@ -103,6 +103,7 @@ func TestAlteredRule(t *testing.T) {
 		"regret":         {`"worst_regret": 0.0425`, `"worst_regret": 1e18`, "line 3: worst_regret: 1e+18: want 0.0425, the worst of its shapes"},
 		"its regret":     {`"regret": 0.0425`, `"regret": 1e18`, "line 5: shapes.0.regret: 1e+18: want 0 to 1000"},
 		"no regret":      {`"regret": 0.0425, `, ``, "line 5: shapes.0.regret: missing"},
+		"held out":       {`"worst_regret"`, `"worst_held_out_regret": 0.5, "worst_regret"`, "line 3: worst_held_out_regret: 0.5: want the worst of its shapes"},
 		"smaller regret": {`"regret": 0.0425`, `"regret": 0.01`, "line 3: worst_regret: 0.0425: want 0.01"},
 		"other bound":    {`"most": 1448`, `"most": 100`, "line 5: shapes.0.chosen"},
 		"size":           {`"size": "cols"`, `"size": "cells"`, "line 8: rule: it asks for cells, which callers of layernorm do not give"},

@@ -31,6 +31,8 @@ type sizeRule struct {
 	Shapes      []ruleShape    `json:"shapes"`
 	Rule        *dispatch.Rule `json:"rule"`
 	WorstRegret *float64       `json:"worst_regret"`
+	HeldOut     *float64       `json:"worst_held_out_regret"`
+	Refused     int            `json:"held_out_refused"`
 	Provenance  string         `json:"provenance"`
 	File        string         `json:"file"`
 
@@ -45,6 +47,7 @@ type ruleShape struct {
 	BestUS  float64                    `json:"best_us"`
 	Chosen  string                     `json:"chosen"`
 	Regret  *float64                   `json:"regret"`
+	HeldOut *float64                   `json:"held_out_regret"`
 }
 
 // readRules reads what kgen tune --shapes wrote.
@@ -110,7 +113,7 @@ func (r *sizeRule) check() (path string, err error) {
 // checkShapes holds what is said of every shape to the rule, and what is said of the rule
 // to the shapes.
 func (r *sizeRule) checkShapes(f *family.Family, gpu *target.GPU) (path string, err error) {
-	worst := 0.0
+	worst, heldOut := 0.0, -1.0
 	var taken []*dispatch.Rule
 	for i, s := range r.Shapes {
 		at := func(key string) string { return fmt.Sprintf("shapes.%d.%s", i, key) }
@@ -135,12 +138,20 @@ func (r *sizeRule) checkShapes(f *family.Family, gpu *target.GPU) (path string, 
 			return at("best_us"), fmt.Errorf("%g, or missing: want a time above 0", s.BestUS)
 		case s.Regret == nil || !(*s.Regret >= 0 && *s.Regret <= mostRegret):
 			return at("regret"), fmt.Errorf("%s: want 0 to %d", orMissing(s.Regret), mostRegret)
+		case s.HeldOut != nil && !(*s.HeldOut >= 0 && *s.HeldOut <= mostRegret):
+			return at("held_out_regret"), fmt.Errorf("%g: want 0 to %d, or null", *s.HeldOut, mostRegret)
+		}
+		if s.HeldOut != nil {
+			heldOut = max(heldOut, *s.HeldOut)
 		}
 		worst = max(worst, *s.Regret)
 	}
 	const rounding = 1e-9
 	if r.WorstRegret == nil || !(math.Abs(*r.WorstRegret-worst) <= rounding) {
 		return "worst_regret", fmt.Errorf("%s: want %g, the worst of its shapes", orMissing(r.WorstRegret), worst)
+	}
+	if r.HeldOut != nil && !(math.Abs(*r.HeldOut-heldOut) <= rounding) {
+		return "worst_held_out_regret", fmt.Errorf("%g: want the worst of its shapes", *r.HeldOut)
 	}
 	for i, leaf := range r.Rule.Leaves() {
 		if !slices.Contains(taken, leaf) {

@@ -35,9 +35,14 @@ type shapesReport struct {
 	GPU         string         `json:"gpu"`
 	Shapes      []shapeReport  `json:"shapes"`
 	Rule        *dispatch.Rule `json:"rule"`
-	WorstRegret float64        `json:"worst_regret"`   // of the rule's configuration over the best candidate's, less 1
-	Provenance  string         `json:"provenance"`     // of the times
-	File        string         `json:"file,omitempty"` // that holds this report, for kgen generate --rule
+	WorstRegret float64        `json:"worst_regret"` // of the rule's configuration over the best candidate's, less 1
+	// WorstHeldOut is the worst regret of shapes under rules fitted without them; null where
+	// there is none, as of one shape. HeldOutRefused are shapes that such a rule gives a
+	// configuration that they cannot run.
+	WorstHeldOut   *float64 `json:"worst_held_out_regret"`
+	HeldOutRefused int      `json:"held_out_refused"`
+	Provenance     string   `json:"provenance"`     // of the times
+	File           string   `json:"file,omitempty"` // that holds this report, for kgen generate --rule
 }
 
 type shapeReport struct {
@@ -46,6 +51,7 @@ type shapeReport struct {
 	BestUS  float64         `json:"best_us"`
 	Chosen  string          `json:"chosen"` // by the rule
 	Regret  float64         `json:"regret"`
+	HeldOut *float64        `json:"held_out_regret"` // under a rule fitted without it; null without a time
 }
 
 // readShapes reads a JSON list of objects, each the flags of a problem.
@@ -120,6 +126,7 @@ func (a *app) tuneShapes(ctx context.Context, j *job, f *tuneFlags) error {
 	defer end()
 	r := &shapesReport{Kernel: j.family.Name, GPU: j.gpu.ID}
 	var configs []space.Config
+	var from [][]int // shapes that proposed each
 	for i, shape := range jobs {
 		a.log.Info("shape", "number", i+1, "of", len(jobs), "problem", shape.problem.Settings().String())
 		best, err := a.tuneShape(ctx, shape, f, s, trialsOf)
@@ -127,9 +134,15 @@ func (a *app) tuneShapes(ctx context.Context, j *job, f *tuneFlags) error {
 			return fmt.Errorf("shape %d (%s): %w", i+1, shape.problem.Settings(), err)
 		}
 		for _, b := range best[:min(candidatesEach, len(best))] {
-			if b.Verified && !slices.ContainsFunc(configs, b.Config.Equal) {
-				configs = append(configs, b.Config)
+			if !b.Verified {
+				continue
 			}
+			at := slices.IndexFunc(configs, b.Config.Equal)
+			if at < 0 {
+				at = len(configs)
+				configs, from = append(configs, b.Config), append(from, nil)
+			}
+			from[at] = append(from[at], i)
 		}
 		r.Shapes = append(r.Shapes, shapeReport{Problem: shape.problem.Settings()})
 		r.Provenance = best[0].Provenance.String()
@@ -137,7 +150,7 @@ func (a *app) tuneShapes(ctx context.Context, j *job, f *tuneFlags) error {
 	if len(configs) == 0 {
 		return errors.New("no configuration could be verified")
 	}
-	if err := a.fitRule(ctx, r, jobs, configs, f); err != nil {
+	if err := a.fitRule(ctx, r, jobs, configs, from, f); err != nil {
 		return err
 	}
 	if err := writeRule(r, f, s); err != nil {
@@ -219,7 +232,7 @@ func (a *app) tuneShape(ctx context.Context, j *job, f *tuneFlags, s *store.Stor
 }
 
 // fitRule predicts every candidate on every shape and fits the rule.
-func (a *app) fitRule(ctx context.Context, r *shapesReport, jobs []*job, configs []space.Config, f *tuneFlags) error {
+func (a *app) fitRule(ctx context.Context, r *shapesReport, jobs []*job, configs []space.Config, from [][]int, f *tuneFlags) error {
 	var texts []string
 	for _, c := range configs {
 		texts = append(texts, c.String())
@@ -253,6 +266,7 @@ func (a *app) fitRule(ctx context.Context, r *shapesReport, jobs []*job, configs
 	if r.Rule, r.WorstRegret, err = dispatch.Fit(shapes, texts); err != nil {
 		return err
 	}
+	r.holdOut(dispatch.HeldOut(shapes, texts, from))
 	for i, s := range shapes {
 		at := 0
 		for c, us := range s.US {
@@ -267,6 +281,22 @@ func (a *app) fitRule(ctx context.Context, r *shapesReport, jobs []*job, configs
 	return nil
 }
 
+// holdOut notes what shapes lose by rules that were fitted without them.
+func (r *shapesReport) holdOut(regrets []float64) {
+	for i, regret := range regrets {
+		switch {
+		case math.IsNaN(regret):
+		case math.IsInf(regret, 0):
+			r.HeldOutRefused++
+		default:
+			r.Shapes[i].HeldOut = &regret
+			if r.WorstHeldOut == nil || regret > *r.WorstHeldOut {
+				r.WorstHeldOut = &regret
+			}
+		}
+	}
+}
+
 func (a *app) printShapes(r *shapesReport) error {
 	if a.json {
 		return a.printJSON(r)
@@ -279,6 +309,12 @@ func (a *app) printShapes(r *shapesReport) error {
 		}
 	}
 	fmt.Fprintf(a.out, "\nrule, at worst %.1f %% slower than the best of each shape (%s):\n%s", 100*r.WorstRegret, r.Provenance, r.Rule)
+	if r.WorstHeldOut != nil {
+		fmt.Fprintf(a.out, "\nheld out, at worst %.1f %% slower: each shape by a rule fitted without it\n", 100**r.WorstHeldOut)
+	}
+	if r.HeldOutRefused > 0 {
+		fmt.Fprintf(a.out, "held out, %d shapes get a configuration that they cannot run\n", r.HeldOutRefused)
+	}
 	fmt.Fprintf(a.out, "\nwritten to %s: kgen generate %s --rule takes it\n", r.File, r.Kernel)
 	return nil
 }
