@@ -3,10 +3,12 @@ package explore_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -82,21 +84,16 @@ const mostRegret = 0.003
 func TestSurvivesEverything(t *testing.T) {
 	t.Parallel()
 	s := raw(t)
-	r, err := explore.Explore(t.Context(), options(s, openStore(t, filepath.Join(t.TempDir(), "db")), pool(t, "all", "")))
+	r, err := explore.Explore(t.Context(), options(s, openStore(t, filepath.Join(t.TempDir(), "db")), pool(t, "1", "")))
 	require.NoError(t, err)
 	require.Len(t, r.Tried, len(s.Entries))
 	met := map[fault]int{}
 	for _, tried := range r.Tried {
-		kind, want := faultOf(s, tried.Point), store.Correct
-		switch e := s.Entry(tried.Point); {
-		case kind != none:
-			want = outcomes[kind]
+		kind := faultOf(s, "1", tried.Point)
+		if kind != none {
 			met[kind]++
-		case e.Status == replay.Compile:
-			want = store.Compile
-		case e.Status != replay.Correct:
-			want = store.Runtime
 		}
+		want := outcomeOf(s, "1", tried.Point)
 		require.Equal(t, want, tried.Evaluation.Outcome, "%s: fault %d: %s", tried.Config, kind, tried.Evaluation.Error)
 	}
 	require.Len(t, met, int(faults)-1, "not every fault was met: %v", met)
@@ -110,6 +107,20 @@ func TestSurvivesEverything(t *testing.T) {
 	}
 }
 
+// outcomeOf is how a point must be classed.
+func outcomeOf(s *replay.Space, faults string, p search.Point) store.Outcome {
+	kind := faultOf(s, faults, p)
+	switch e := s.Entry(p); {
+	case faults != "" && kind != none:
+		return outcomes[kind]
+	case e.Status == replay.Compile:
+		return store.Compile
+	case e.Status != replay.Correct:
+		return store.Runtime
+	}
+	return store.Correct
+}
+
 // tuneToEnd is the tuner that is killed.
 func tuneToEnd(path string) error {
 	s, err := replay.ReadFile(context.Background(), rawSamples)
@@ -121,7 +132,7 @@ func tuneToEnd(path string) error {
 		return err
 	}
 	defer db.Close()
-	p := &trial.Pool{Command: child(os.Getenv(faultsEnv), os.Getenv(logEnv)), Workers: 2, OneDevice: true}
+	p := &trial.Pool{Command: child(os.Getenv(faultsEnv), os.Getenv(logEnv)), Workers: 2, OneDevice: true, Deadlines: trial.Deadlines{Run: 200 * time.Millisecond}}
 	defer p.Close()
 	o := options(s, db, p)
 	o.Budget = 200
@@ -130,14 +141,24 @@ func tuneToEnd(path string) error {
 	return err
 }
 
-// A tuner that is killed again and again does nothing twice but what was under way.
+// A tuner that is killed again and again, at moments and among faults that a seed draws,
+// does nothing twice but what was under way, and classes all as one that was not killed.
 func TestKilledTunerResumes(t *testing.T) {
 	t.Parallel()
+	for seed, faults := range []string{"", "1", "2"} {
+		t.Run("faults "+faults, func(t *testing.T) {
+			t.Parallel()
+			testKilled(t, faults, rand.New(rand.NewPCG(uint64(seed), 5)))
+		})
+	}
+}
+
+func testKilled(t *testing.T, faults string, r *rand.Rand) {
 	dir := t.TempDir()
 	log, path := filepath.Join(dir, "log"), filepath.Join(dir, "db")
 	tuner := func() *exec.Cmd {
 		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), roleEnv+"=tuner", storeEnv+"="+path, logEnv+"="+log, faultsEnv+"=")
+		cmd.Env = append(os.Environ(), roleEnv+"=tuner", storeEnv+"="+path, logEnv+"="+log, faultsEnv+"="+faults)
 		cmd.Stderr = os.Stderr
 		return cmd
 	}
@@ -147,18 +168,15 @@ func TestKilledTunerResumes(t *testing.T) {
 		out, err := cmd.StdoutPipe()
 		require.NoError(t, err)
 		require.NoError(t, cmd.Start())
-		// The last is killed among the finals.
-		for n := 0; n < 40; n++ {
+		at := 20*round + r.IntN(40) // of what is tried; the last is killed among the finals
+		for {
 			var phase string
 			var done int
 			if _, err := fmt.Fscan(out, &phase, &done); err != nil {
 				break
 			}
-			if round < kills-1 && done > 20*(round+1) || phase == string(explore.Finals) && done > 5 {
+			if round < kills-1 && done > at || phase == string(explore.Finals) && done > r.IntN(10) {
 				break
-			}
-			if round == kills-1 {
-				n = 0
 			}
 		}
 		require.NoError(t, cmd.Process.Kill())
@@ -180,19 +198,28 @@ func TestKilledTunerResumes(t *testing.T) {
 	most := 200 + explore.DefaultFinalists*explore.DefaultSamples + kills*batch + 2*batch // steadying included
 	require.LessOrEqual(t, samples, most)
 
-	db := openStore(t, path)
+	s, db := raw(t), openStore(t, path)
 	runs, err := db.Runs()
 	require.NoError(t, err)
-	recorded := map[store.Key]int{}
-	for _, r := range runs {
+	recorded, classes := map[store.Key]int{}, map[string]store.Outcome{}
+	for _, r := range slices.Backward(runs) {
 		all, err := db.Evaluations(r.ID)
 		require.NoError(t, err)
 		for _, e := range all {
 			recorded[e.Key]++
+			if !e.Single() {
+				classes[e.Program] = e.Outcome
+			}
 		}
 	}
 	for key, n := range recorded {
 		require.LessOrEqual(t, n, 2, "%s", key) // a second time where the device was slow
+	}
+	require.Len(t, classes, 200)
+	for p, ok := s.Domain().Next(nil); ok; p, ok = s.Domain().Next(p) {
+		if got, ok := classes[fmt.Sprint(p)]; ok {
+			require.Equal(t, outcomeOf(s, faults, p), got, "%v", p)
+		}
 	}
 }
 
@@ -260,4 +287,79 @@ func TestPredictedWinnerIsCheckedAgain(t *testing.T) {
 	require.Zero(t, second.Fresh)
 	require.Equal(t, r.Best[0].Point, second.Best[0].Point)
 	require.Empty(t, second.Lost) // it failed before it could lead
+}
+
+// heating is a measuring bench that answers from the published times. It slows down at
+// some run, until somebody has looked at it so often.
+type heating struct {
+	counting
+	runs, from, looks int
+}
+
+func (h *heating) Run(ctx context.Context, p []int, samples int) (trial.Ran, error) {
+	r, err := h.counting.Run(ctx, p, samples)
+	if r.Outcome != store.Correct {
+		return r, err
+	}
+	r.Provenance, r.TimeUS = bench.Measured, 0
+	us := 1000 * h.space.Entry(p).MS
+	h.runs += samples
+	if h.runs >= h.from && h.looks > 0 {
+		us *= 1.4
+		if samples == looks {
+			h.looks--
+		}
+	}
+	for range samples {
+		r.Samples = append(r.Samples, us)
+	}
+	return r, nil
+}
+
+// looks is how often a look at the device times a configuration.
+const looks = 2
+
+// What was timed while the device was slow is timed again once it is not, and marked if it
+// stays so.
+func TestThrottling(t *testing.T) {
+	s := raw(t)
+	for name, tt := range map[string]struct {
+		looks  int
+		marked bool
+	}{"it cools": {2, false}, "it stays hot": {1 << 30, true}} {
+		t.Run(name, func(t *testing.T) {
+			b := &heating{counting: counting{space: s, wrong: func([]int) bool { return false }}, from: 100, looks: tt.looks}
+			o := options(s, openStore(t, filepath.Join(t.TempDir(), "db")), b)
+			o.Budget, o.Batch = 150, 4
+			o.Bench = inTurn{b, &sync.Mutex{}}
+			r, err := explore.Explore(t.Context(), o)
+			require.NoError(t, err)
+			marked := 0
+			for _, x := range r.Tried {
+				e := &x.Evaluation
+				if !e.Outcome.Timed() {
+					continue
+				}
+				want := 1000 * s.Entry(x.Point).MS
+				if e.Throttled {
+					marked++
+					want *= 1.4
+				}
+				require.InEpsilon(t, want, e.Samples[0], 1e-9, "%s, throttled %v", x.Config, e.Throttled)
+			}
+			require.Equal(t, tt.marked, marked > 0)
+		})
+	}
+}
+
+// inTurn has one do at a time.
+type inTurn struct {
+	trial.Bench
+	lock *sync.Mutex
+}
+
+func (i inTurn) Run(ctx context.Context, p []int, samples int) (trial.Ran, error) {
+	i.lock.Lock()
+	defer i.lock.Unlock()
+	return i.Bench.Run(ctx, p, samples)
 }

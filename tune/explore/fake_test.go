@@ -26,7 +26,7 @@ const rawSamples = "testdata/convolution_milo__A100.json.gz"
 // Environment of the test binary as a child of itself: what it is, and how faulty.
 const (
 	roleEnv   = "KGEN_EXPLORE_ROLE"   // "device", or "tuner"
-	faultsEnv = "KGEN_EXPLORE_FAULTS" // "" or "all"
+	faultsEnv = "KGEN_EXPLORE_FAULTS" // "" for none, or the seed that they follow from
 	logEnv    = "KGEN_EXPLORE_LOG"    // file to which the device appends what it does
 	storeEnv  = "KGEN_EXPLORE_STORE"
 )
@@ -76,7 +76,7 @@ var outcomes = map[fault]store.Outcome{
 // one after the other, with faults injected.
 type fake struct {
 	space  *replay.Space
-	faulty bool
+	faults string // their seed; "": none
 	log    *os.File
 	lost   bool
 	next   map[string]int // by point: how many samples were taken
@@ -88,7 +88,7 @@ func newFake() (*fake, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &fake{space: s, faulty: os.Getenv(faultsEnv) != "", next: map[string]int{}}
+	f := &fake{space: s, faults: os.Getenv(faultsEnv), next: map[string]int{}}
 	if name := os.Getenv(logEnv); name != "" {
 		if f.log, err = os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666); err != nil {
 			return nil, err
@@ -97,17 +97,17 @@ func newFake() (*fake, error) {
 	return f, nil
 }
 
-func hashOf(p search.Point) uint32 {
+func hashOf(seed string, p search.Point) uint32 {
 	h := fnv.New32a()
-	fmt.Fprint(h, p)
+	fmt.Fprint(h, seed, p)
 	return h.Sum32()
 }
 
 // faultOf is what is done to a point: to one in sixteen of those that ran when they were
 // published, some fault each, but to the best none.
-func faultOf(s *replay.Space, p search.Point) fault {
+func faultOf(s *replay.Space, seed string, p search.Point) fault {
 	e := s.Entry(p)
-	h := hashOf(p)
+	h := hashOf(seed, p)
 	if e.Status != replay.Correct || e.MS < 1.02*s.Optimum().MS || h%16 != 0 {
 		return none
 	}
@@ -115,10 +115,10 @@ func faultOf(s *replay.Space, p search.Point) fault {
 }
 
 func (f *fake) fault(p search.Point) fault {
-	if !f.faulty {
+	if f.faults == "" {
 		return none
 	}
-	return faultOf(f.space, p)
+	return faultOf(f.space, f.faults, p)
 }
 
 func (f *fake) say(what string, p search.Point) {
@@ -173,11 +173,11 @@ func (f *fake) sample(e *replay.Entry, p search.Point) float64 {
 	key := fmt.Sprint(p)
 	n := f.next[key]
 	if n == 0 {
-		n = int(hashOf(p) % 31) // processes that come later go on elsewhere
+		n = int(hashOf("", p) % 31) // processes that come later go on elsewhere
 	}
 	f.next[key] = n + 1
 	ms := e.Samples[1+n%(len(e.Samples)-1)]
-	if f.runs++; f.faulty && f.runs > 150 && f.runs < 170 {
+	if f.runs++; f.faults != "" && f.runs > 150 && f.runs < 170 {
 		ms *= 1.4
 	}
 	return ms
