@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/kgen-dev/kgen/internal/jsontext"
 	"github.com/kgen-dev/kgen/tune/replay"
 	"github.com/kgen-dev/kgen/tune/store"
 )
@@ -31,7 +32,7 @@ func restore(v *store.Evaluation, e *replay.Entry) error {
 	}
 	was := store.Evaluation{At: v.At, Program: v.Program, TimeUS: v.TimeUS, Provenance: v.Provenance, Samples: v.Samples}
 	if err := json.Unmarshal(e.Own, &was); err != nil {
-		return fmt.Errorf("configuration %q: what kgen wrote beside it: %w", v.Config, err)
+		return fmt.Errorf("configuration %q: what kgen wrote beside it: %w", v.Config, jsontext.Plain(err))
 	}
 	if was.Outcome.Timed() != v.Outcome.Timed() || was.Outcome.Timed() && was.Provenance != v.Provenance {
 		return nil
@@ -51,7 +52,7 @@ func restoreRun(r *Recorded, s *replay.Space) error {
 	}
 	was := r.Run
 	if err := json.Unmarshal(s.Own, &was); err != nil {
-		return fmt.Errorf("what kgen wrote of the run: %w", err)
+		return fmt.Errorf("what kgen wrote of the run: %w", jsontext.Plain(err))
 	}
 	if was.Family != r.Family || was.GPU != r.GPU {
 		return nil

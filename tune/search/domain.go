@@ -72,13 +72,21 @@ func (l *Listed) Next(p Point) (Point, bool) {
 	return slices.Clone(l.points[i]), true
 }
 
+// mostNeighbours bounds how many values of a dimension a point's neighbours have: of more
+// the nearest.
+const mostNeighbours = 256
+
 // neighbours calls visit with every valid point that differs from p in one dimension,
 // until it returns false. With adjacent, ordered dimensions only move to the next value
 // on either side. The point is visit's only during the call.
 func neighbours(d Domain, p Point, adjacent bool, visit func(Point) bool) {
 	q := slices.Clone(p)
 	for i, dim := range d.Dims() {
-		for v := range dim.Len {
+		from, to := 0, dim.Len
+		if dim.Len > mostNeighbours {
+			from, to = max(0, p[i]-mostNeighbours/2), min(dim.Len, p[i]+mostNeighbours/2)
+		}
+		for v := from; v < to; v++ {
 			if v == p[i] || adjacent && dim.Values != nil && v != p[i]-1 && v != p[i]+1 {
 				continue
 			}

@@ -201,7 +201,7 @@ func (g *guided) distance(a, b place) float64 {
 	sum := 0.0
 	for k, x := range g.model.axes {
 		if i, j := int(a.index[k]), int(b.index[k]); i != j {
-			sum += 0.5 + 0.5*x.apart(i, j)
+			sum += 0.5 + 0.5*x.apart(i-j)
 		}
 	}
 	return sum

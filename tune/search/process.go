@@ -17,7 +17,7 @@ import (
 type process struct {
 	axes  []axis // the dimensions with more than one value
 	theta theta
-	table []float64 // by axis and pair of indices: the factor
+	table []float64 // by axis and difference of indices: the factor
 	mean  float64   // of each factor of an axis in the mixture
 
 	points []place
@@ -29,11 +29,11 @@ type process struct {
 type axis struct {
 	dim, len int
 	ordered  bool // its values are numbers
-	offset   int  // in process.table, of len*len factors
+	offset   int  // in process.table, of 2*len-1 factors, from the least difference on
 }
 
-// place is a point in two forms: by axis where the row of factors begins in the table,
-// and the index within such a row.
+// place is a point in two forms: by axis where the factor of its index and index 0 stands
+// in the table, and the index, by which that of another point stands before it.
 type place struct{ rows, index []int32 }
 
 // theta are the parameters of a covariance.
@@ -53,7 +53,7 @@ func newProcess(dims []Dim) *process {
 	for i, d := range dims {
 		if d.Len > 1 {
 			p.axes = append(p.axes, axis{dim: i, len: d.Len, ordered: d.Values != nil, offset: n})
-			n += d.Len * d.Len
+			n += 2*d.Len - 1
 		}
 	}
 	p.table = make([]float64, n)
@@ -65,21 +65,22 @@ func (p *process) place(x Point) place {
 	both := make([]int32, 2*n)
 	at := place{both[:n:n], both[n:]}
 	for k, a := range p.axes {
-		at.rows[k] = int32(a.offset + a.len*x[a.dim])
+		at.rows[k] = int32(a.offset + a.len - 1 + x[a.dim])
 		at.index[k] = int32(x[a.dim])
 	}
 	return at
 }
 
-// apart is the distance of two indices of an axis: 0 to 1, and 1 for any two names.
-func (a axis) apart(i, j int) float64 {
+// apart is the distance of two indices of an axis that differ by so much: 0 to 1, and 1 for
+// any two names.
+func (a axis) apart(difference int) float64 {
 	switch {
-	case i == j:
+	case difference == 0:
 		return 0
 	case !a.ordered:
 		return 1
 	}
-	return math.Abs(float64(i-j)) / float64(a.len-1)
+	return math.Abs(float64(difference)) / float64(a.len-1)
 }
 
 // set empties the process and gives it parameters.
@@ -88,10 +89,10 @@ func (p *process) set(t theta) {
 	p.points, p.rows, p.ones = p.points[:0], p.rows[:0], p.ones[:0]
 	for k, a := range p.axes {
 		scale := math.Exp(-t.length[k])
-		for i := range a.len {
-			for j := range a.len {
-				p.table[a.offset+a.len*i+j] = factor(a.apart(i, j) * scale)
-			}
+		middle := a.offset + a.len - 1
+		for d := range a.len {
+			f := factor(a.apart(d) * scale)
+			p.table[middle-d], p.table[middle+d] = f, f
 		}
 	}
 	p.mean = t.sum / float64(max(1, len(p.axes)))
@@ -112,7 +113,7 @@ func (p *process) covariance(a, b place) float64 {
 	index := b.index[:len(a.rows)]
 	table := p.table
 	for k, row := range a.rows {
-		f := table[row+index[k]]
+		f := table[row-index[k]]
 		product *= f
 		sum += f
 	}

@@ -231,6 +231,39 @@ type endless struct{ let chan struct{} }
 func (e endless) Propose() (search.Point, bool)     { <-e.let; return nil, false }
 func (endless) Observe(search.Point, search.Result) {}
 
+// A dimension of very many values takes no more memory or time than as many points do.
+func TestLongDimension(t *testing.T) {
+	const n = 100_000
+	for _, named := range []bool{false, true} {
+		dim := search.Dim{Name: "a", Len: n}
+		points := make([]search.Point, n)
+		for i := range points {
+			points[i] = search.Point{i}
+			if !named {
+				dim.Values = append(dim.Values, float64(i))
+			}
+		}
+		d, err := search.NewListed([]search.Dim{dim}, points)
+		require.NoError(t, err)
+		o := search.Options{Budget: 30}
+		for _, name := range search.Names() {
+			if name == "model-first" { // it wants a model
+				continue
+			}
+			s, err := search.New(name, d, o)
+			require.NoError(t, err, name)
+			asked := 0
+			steps, err := search.Run(t.Context(), d, s, o, func(p search.Point) (search.Result, error) {
+				asked++
+				return search.Result{OK: true, Time: 1 + float64(p[0]%1000)}, nil
+			})
+			require.NoError(t, err, name)
+			require.Len(t, steps, 30, name)
+			require.Equal(t, 30, asked, name)
+		}
+	}
+}
+
 func TestRunEndsWithinAProposal(t *testing.T) {
 	d, err := search.NewListed([]search.Dim{{Name: "a", Len: 1}}, []search.Point{{0}})
 	require.NoError(t, err)

@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -39,8 +41,18 @@ that other tuners read, take runs from files, compare runs and remove them.`,
 	return c
 }
 
-// withStore opens the store for a command.
+// withStore opens the store for a command that reads or changes what is there.
 func (a *app) withStore(f *dbFlags, do func(*store.Store) error) error {
+	if f.store != "" {
+		if _, err := os.Stat(f.store); errors.Is(err, fs.ErrNotExist) {
+			return usagef("--store %s: no such file: want one that kgen tune or kgen db import wrote", f.store)
+		}
+	}
+	return a.withNewStore(f, do)
+}
+
+// withNewStore opens the store for a command, and begins it if it is not there.
+func (a *app) withNewStore(f *dbFlags, do func(*store.Store) error) error {
 	s, err := a.openStore(f.store, store.OpenWhole)
 	if err != nil {
 		return err

@@ -46,7 +46,7 @@ func (a *app) importRuns(ctx context.Context, f *dbFlags, file string) error {
 	if err != nil {
 		return err
 	}
-	return a.withStore(f, func(s *store.Store) error {
+	return a.withNewStore(f, func(s *store.Store) error {
 		ids, added, err := s.Import(runs)
 		for _, machine := range []error{store.ErrReadOnly, store.ErrFull, store.ErrDisk, store.ErrBusy} {
 			if errors.Is(err, machine) {
