@@ -171,7 +171,7 @@ func recorded(s *store.Store, ids []int64) ([]exchange.Recorded, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, exchange.Recorded{Run: *r, Evaluations: all})
+		out = append(out, exchange.Recorded{Run: *r, Evaluations: append([]store.Evaluation{}, all...)}) // a list in JSON, of none too
 	}
 	return out, nil
 }
