@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kgen-dev/kgen/codegen/nvrtc/nvrtctest"
 	"github.com/kgen-dev/kgen/tune/store"
 	"github.com/kgen-dev/kgen/tune/trial"
 )
@@ -132,4 +133,43 @@ func TestSlotsMayGrow(t *testing.T) {
 	n, err = inOrder(t.Context(), 12, func() int { return 1 }, func() bool { return begun < 4 }, func(context.Context, int) error { begun++; return nil })
 	require.NoError(t, err)
 	require.Equal(t, 4, n)
+}
+
+// What one process compiled another checks as it is, and code of another source it does not.
+func TestCodeTravels(t *testing.T) {
+	o := testOptions(t, t.TempDir())
+	o.Toolchain = Toolchain{NVRTC: nvrtctest.Compiler(t)}
+	one, err := NewKernel(t.Context(), o, nil)
+	require.NoError(t, err)
+	var point []int
+	for c := range one.space.All() {
+		point = pointOf(c)
+		break
+	}
+	require.Nil(t, one.Code(point))
+	built, err := one.Compile(t.Context(), point)
+	require.NoError(t, err)
+	require.Empty(t, built.Outcome, built.Error)
+	code := one.Code(point)
+	require.Equal(t, built, code.Built)
+	require.Contains(t, string(code.PTX), ".version")
+
+	other, err := NewKernel(t.Context(), o, nil)
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		code    trial.Code
+		outcome store.Outcome
+		says    string
+	}{
+		"as it was sent": {*code, store.Correct, ""},
+		"nonsense":       {trial.Code{Built: built, PTX: []byte("nonsense")}, store.Predicted, "not checked: "},
+		"another source": {trial.Code{Built: trial.Built{Program: "x"}, PTX: code.PTX}, store.Predicted, "its code is that of another source"},
+	} {
+		require.NoError(t, other.Adopt(point, &c.code))
+		r, err := other.Run(t.Context(), point, 0)
+		require.NoError(t, err)
+		require.Equal(t, c.outcome, r.Outcome, "%s: %s", name, r.Error)
+		require.Contains(t, r.Error, c.says, name)
+	}
+	require.ErrorContains(t, other.Adopt([]int{1}, code), "")
 }
