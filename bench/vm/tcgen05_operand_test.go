@@ -282,7 +282,11 @@ var sparseKinds = []sparseKind{
 	{narrowKind{"kind::f16", 16, 16, []uint32{0x3c00, 0x4000, 0xbc00}, []float64{1, 2, -1}, 0, false}, 4, 1, true, 16},
 	{narrowKind{"kind::tf32", 8, 32, []uint32{0x3f800000, 0x40000000, 0xbf800000}, []float64{1, 2, -1}, 2<<7 | 2<<10, false}, 2, 1, true, 8},
 	{narrowKind{"kind::f8f6f4", 32, 8, []uint32{0x38, 0x40, 0xb8}, []float64{1, 2, -1}, 0, false}, 4, 1, false, 32},
+	{narrowKind{"kind::i8", 32, 8, []uint32{1, 2, 0xff, 0x80}, []float64{1, 2, -1, -128}, 2<<4 | 1<<7 | 1<<10, false}, 4, 1, false, 32},
+	{e4m3, 4, 1, false, 32},
+	{e2m1, 4, 1, false, 32},
 	{mxf4, 8, 2, false, 64},
+	{nvf4, 8, 2, false, 64},
 }
 
 // TestTensorSparse compares products of a sparse A with plain sums. Metadata lie
@@ -350,10 +354,13 @@ func checkSparse(t *testing.T, kind *sparseKind, n int) {
 	db, _ := plainMatrix(image, end, b)
 	idesc := e.types | 1<<2 | 1<<4 | uint32(n>>3)<<17
 	scales, block := "", ""
-	if e.name == "kind::mxf4" {
+	if strings.HasPrefix(e.name, "kind::mx") {
 		idesc = e.types | 1<<2 | uint32(n>>3)<<17 | 1<<23 | 1<<27
 		scales, block = " [%xs], [%xs],", ".block_scale.block32"
 	} else {
+		if e.name == "kind::i8" {
+			idesc &^= 1 << 4 // sums of s32
+		}
 		idesc |= 8 << 24
 		if kind.spread {
 			idesc |= 1 // the second of the columns from the address on
@@ -369,6 +376,10 @@ func checkSparse(t *testing.T, kind *sparseKind, n int) {
 			want := 0.0
 			for k := range full {
 				want += dense[row][k] * bValues[col][k]
+			}
+			if e.name == "kind::i8" {
+				require.Equal(t, int32(want), int32(got[row*columns+col]), "row %d, column %d", row, col)
+				continue
 			}
 			sameSum(t, want, got[row*columns+col], row, col)
 		}
