@@ -81,6 +81,9 @@ func TestCheckErrors(t *testing.T) {
 		"bra %r1;":                                          "bra: operand 1 is %r1 (.b32): want a label",
 		"cp.async.ca.shared.global [%r1], [%rd1], 5;":       "operand 3 is 5: want one of the numbers 4, 8, 16",
 		"cvta.to.shared.u32 %r1, %r2;":                      "cvta.to.shared.u32: an address has 64 bits in this module; want .u64",
+		"bfe.u32 %r1, %r2, 256, 1;":                         "bfe.u32: operand 3 is 256: want a .u32 register or a number from 0 to 255",
+		"bfi.b32 %r1, %r2, %r3, 1, -1;":                     "bfi.b32: operand 5 is -1: want a .u32 register or a number from 0 to 255",
+		"bar.arrive 1, 0;":                                  "bar.arrive: operand 2 is 0: want a .u32 register or one of the numbers 32, 64,",
 		".reg .b128 q;":                                     "",
 		"call (%r1), t;":                                    "t: not declared",
 	} {

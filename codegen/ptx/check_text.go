@@ -76,6 +76,9 @@ func (s *operandSpec) String() string {
 	if s.values == nil {
 		return kindText[s.kind]
 	}
+	if first, last := s.values[0], s.values[len(s.values)-1]; len(s.values) > 16 && last-first == int64(len(s.values)-1) {
+		return fmt.Sprintf("a number from %d to %d", first, last)
+	}
 	all := make([]string, len(s.values))
 	for i, v := range s.values {
 		all[i] = strconv.FormatInt(v, 10)

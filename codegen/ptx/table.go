@@ -18,7 +18,8 @@ import (
 // may be left out: see operandKinds. The type is t0 (the first type among the
 // modifiers; also where none is given), t1 and so on, w (an integer of twice
 // t0's width), acc (t0, packed if it is f16), a type by name, or * (not looked at); ^ after it lets a register
-// be wider, ! wants one of untyped bits. {4}:b32 is four registers in braces; i=1,2 is one of some numbers.
+// be wider, ! wants one of untyped bits. {4}:b32 is four registers in braces; i=1,2 is one of some numbers, i=0..255
+// one of a range.
 //
 // need is the least PTX version and target, as parseNeed reads it.
 type row struct {
@@ -130,8 +131,15 @@ func newOperandSpec(text string) operandSpec {
 			panic("ptx: table: operand " + text)
 		}
 		for v := range strings.SplitSeq(values, ",") {
-			if v != "" {
-				o.values = append(o.values, int64(mustAtoi(v)))
+			if v == "" {
+				continue
+			}
+			first, last, ok := strings.Cut(v, "..")
+			if !ok {
+				last = first
+			}
+			for n := mustAtoi(first); n <= mustAtoi(last); n++ {
+				o.values = append(o.values, int64(n))
 			}
 		}
 	}

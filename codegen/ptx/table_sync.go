@@ -103,22 +103,24 @@ var asyncRows = []row{
 
 // A block has 16 barriers, for whole warps: PTX ISA 9.7.13.1.
 const (
-	sixteen        = "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15"
+	sixteen        = "0..15"
 	barrierNumber  = "s=" + sixteen + ":u32"
-	barrierThreads = "s=0,32,64,96,128,160,192,224,256,288,320,352,384,416,448,480,512," +
-		"544,576,608,640,672,704,736,768,800,832,864,896,928,960,992,1024:u32"
+	warpsOfThreads = "32,64,96,128,160,192,224,256,288,320,352,384,416,448,480,512," +
+		"544,576,608,640,672,704,736,768,800,832,864,896,928,960,992,1024"
+	barrierThreads = "s=0," + warpsOfThreads + ":u32"
+	arrivalThreads = "s=" + warpsOfThreads + ":u32"
 )
 
 // syncRows: PTX ISA 9.7.13.1 to 4, 13, 15, 17 and 18.
 var syncRows = []row{
 	{"bar", "cta@7.8? sync", barrierNumber + " " + barrierThreads + "?", PipeControl, ""},
-	{"bar", "cta@7.8? arrive", barrierNumber + " " + barrierThreads, PipeControl, "2.0/20"},
+	{"bar", "cta@7.8? arrive", barrierNumber + " " + arrivalThreads, PipeControl, "2.0/20"},
 	{"bar", "cta@7.8? red popc u32", "d " + barrierNumber + " q", PipeControl, "2.0/20"},
 	{"bar", "cta@7.8? red popc u32", "d " + barrierNumber + " " + barrierThreads + " q", PipeControl, "2.0/20"},
 	{"bar", "cta@7.8? red and|or pred", "p " + barrierNumber + " q", PipeControl, "2.0/20"},
 	{"bar", "cta@7.8? red and|or pred", "p " + barrierNumber + " " + barrierThreads + " q", PipeControl, "2.0/20"},
 	{"barrier", "cta@7.8? sync aligned?", barrierNumber + " " + barrierThreads + "?", PipeControl, "6.0/30"},
-	{"barrier", "cta@7.8? arrive aligned?", barrierNumber + " " + barrierThreads, PipeControl, "6.0/30"},
+	{"barrier", "cta@7.8? arrive aligned?", barrierNumber + " " + arrivalThreads, PipeControl, "6.0/30"},
 	{"barrier", "cta@7.8? red popc aligned? u32", "d " + barrierNumber + " q", PipeControl, "6.0/30"},
 	{"barrier", "cta@7.8? red popc aligned? u32", "d " + barrierNumber + " " + barrierThreads + " q", PipeControl, "6.0/30"},
 	{"barrier", "cta@7.8? red and|or aligned? pred", "p " + barrierNumber + " q", PipeControl, "6.0/30"},
