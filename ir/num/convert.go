@@ -30,8 +30,16 @@ func F16FromF32(x float32) uint16 {
 	return sign | uint16((u-112<<23+0xfff+u>>13&1)>>13)
 }
 
-// F16FromF64 rounds once to nearest, ties to even.
-func F16FromF64(x float64) uint16 { return uint16(F16.Encode(x, Even, false)) }
+// F16FromF64 rounds once to nearest, ties to even: what binary32 has no room for
+// makes its last bit odd, so that rounding that is rounding x.
+func F16FromF64(x float64) uint16 {
+	const below = 1<<29 - 1 // the bits beyond binary32's
+	u := math.Float64bits(x)
+	if u&below != 0 {
+		u = u&^below | 1<<29
+	}
+	return F16FromF32(float32(math.Float64frombits(u)))
+}
 
 // BF16ToF32 widens exactly.
 func BF16ToF32(b uint16) float32 { return math.Float32frombits(uint32(b) << 16) }
