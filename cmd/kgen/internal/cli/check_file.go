@@ -74,7 +74,7 @@ func (a *app) checkFile(ctx context.Context, name, gpuName string, m *machineFla
 			return nil, usagef("%s: %w", name, err)
 		}
 		c.Launches[0].Kernel = k.Name
-		return c, nil
+		return c, usage(checkTypes(c, f.args, k.Name, sourceOf(name)))
 	})
 }
 

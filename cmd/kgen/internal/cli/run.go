@@ -171,8 +171,20 @@ func blockError(word string) error {
 	return fmt.Errorf("--blocks: block %q: want x, x:y or x:y:z, such as 3:2:0", word)
 }
 
-// whatIsWrong is a failed run in a sentence.
+// asExpected says whether nothing is wrong but the fault that the case names.
+func asExpected(r *bench.Result) bool {
+	wrong := func(b bench.BufferResult) bool { return b.Mismatches > 0 }
+	other := func(f bench.Fault) bool { return !f.Expected }
+	return len(r.Faults) > 0 && r.MissingFault == "" && !slices.ContainsFunc(r.Faults, other) && !slices.ContainsFunc(r.Buffers, wrong) && r.Failure == nil
+}
+
+// whatIsWrong is a failed run in a sentence: also one that reported the fault that its case
+// names, which is no run to rely on either.
 func whatIsWrong(r *bench.Result) string {
+	if asExpected(r) {
+		f := r.Faults[0]
+		return fmt.Sprintf("the expected %s was reported%s, and no other fault", f.Class, place(f.Site))
+	}
 	var parts []string
 	for _, b := range r.Buffers {
 		if b.Mismatches > 0 {
@@ -221,7 +233,10 @@ func (a *app) printRun(r *bench.Result) error {
 		return a.printJSON(r)
 	}
 	mark := a.paint("32", "right")
-	if !r.OK {
+	switch {
+	case asExpected(r):
+		mark = a.paint("33", "the fault that the case expects, and no other")
+	case !r.OK:
 		mark = a.paint("31", "wrong")
 	}
 	fmt.Fprintf(a.out, "%s: %s on %s\n", mark, plainNames(r.Kernel), r.Device)
