@@ -156,11 +156,28 @@ func (m *modelFlags) viewerFlags() error {
 // defaultPage is how many tokens a page of the cache has where nothing is said.
 const defaultPage = 16
 
+// sizesOf are a run's sizes in a line.
+func sizesOf(r *llm.Run) string {
+	text := fmt.Sprintf("batch=%d seq=%d tp=%d pp=%d dp=%d", r.Batch, r.Seq, r.TP, r.PP, r.DP)
+	if r.EP > 1 {
+		text += fmt.Sprintf(" ep=%d", r.EP)
+	}
+	return text
+}
+
+// typeOf is the type that a model is run in, and that of its weights where it is another.
+func typeOf(c *llm.Config) string {
+	if c.Quantised == nil {
+		return c.Type.Name
+	}
+	return c.Type.Name + ", weights " + c.Quantised.Method
+}
+
 // subjectOf is a step's operators and collectives as kernels to draw.
 func subjectOf(r *llm.Run, rep *llm.Report) *plot.Subject {
 	s := &plot.Subject{
 		Title:    fmt.Sprintf("%s %s on %d x %s", r.Config.Name, r.Phase, rep.GPUs, r.GPU.Name),
-		Subtitle: fmt.Sprintf("batch=%d seq=%d tp=%d pp=%d dp=%d, %s: floors of one GPU by formula; at most %s tokens/s", r.Batch, r.Seq, r.TP, r.PP, r.DP, r.Config.Type.Name, digits(rep.TokensPerSec)),
+		Subtitle: fmt.Sprintf("%s, %s: floors of one GPU by formula; at most %s tokens/s", sizesOf(r), typeOf(r.Config), digits(rep.TokensPerSec)),
 	}
 	for i := range rep.Operators {
 		o := &rep.Operators[i]
@@ -231,11 +248,8 @@ func digits(x float64) string {
 
 func (a *app) printModel(r *llm.Run, rep *llm.Report) {
 	c := r.Config
-	typ := c.Type.Name
-	if c.Quantised != nil {
-		typ += ", weights " + c.Quantised.Method
-	}
-	fmt.Fprintf(a.out, "%s %s on %d x %s (batch=%d seq=%d tp=%d pp=%d dp=%d, %s)\n", c.Name, r.Phase, rep.GPUs, r.GPU.Name, r.Batch, r.Seq, r.TP, r.PP, r.DP, typ)
+	typ := typeOf(c)
+	fmt.Fprintf(a.out, "%s %s on %d x %s (%s, %s)\n", c.Name, r.Phase, rep.GPUs, r.GPU.Name, sizesOf(r), typ)
 	parameters := fmt.Sprintf("%d parameters", rep.Parameters)
 	if rep.Active > 0 {
 		parameters += fmt.Sprintf(", of which %d serve a token", rep.Active)
