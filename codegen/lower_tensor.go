@@ -138,7 +138,7 @@ func (l *lowering) tensorCopy(o *ir.Op, mbar *simt.Value) {
 			to = b.Add(to, b.Mul(rank, b.Const32(p.atoms*s.AtomStride())))
 		}
 	}
-	outer := a.axisDim(s.Order()[1])
+	outer, policy := a.axisDim(s.Order()[1]), l.policyOf(o)
 	for i := range p.atoms {
 		var at []*simt.Value
 		for _, d := range mapOrder(len(a.indices), inner) {
@@ -151,7 +151,7 @@ func (l *lowering) tensorCopy(o *ir.Op, mbar *simt.Value) {
 			}
 			at = append(at, x)
 		}
-		b.TensorLoad(b.Add(to, b.Const32(i*s.AtomStride())), tensor, mbar, at, blocks)
+		b.TensorLoad(b.Add(to, b.Const32(i*s.AtomStride())), tensor, mbar, at, blocks, policy)
 	}
 }
 

@@ -69,11 +69,12 @@ type Hints struct {
 	Persistent   int // 1: one wave of blocks walks the tile space; 2: and two warpgroups of each have tiles in turns
 	Portable     int // 1: nothing that only the GPU's own architecture has
 	Copy         int // 1: threads copy to shared memory, no tensor maps
+	L2           int // 1: tensor maps copy what other blocks copy too to stay in L2, the rest to leave it first
 	Overlap      int // 1: products of a loop's next iteration start before its own are over; 2: and two warpgroups take turns
 }
 
 // HintNames lists the names of hints in the order they print.
-var HintNames = []string{"warps", "stages", "maxregs", "blocks", "swizzle", "cluster", "persistent", "portable", "copy", "overlap"}
+var HintNames = []string{"warps", "stages", "maxregs", "blocks", "swizzle", "cluster", "persistent", "portable", "copy", "overlap", "l2"}
 
 // Hint returns the field called name, nil if there is none.
 func (h *Hints) Hint(name string) *int {
@@ -98,6 +99,8 @@ func (h *Hints) Hint(name string) *int {
 		return &h.Copy
 	case "overlap":
 		return &h.Overlap
+	case "l2":
+		return &h.L2
 	}
 	return nil
 }

@@ -186,15 +186,21 @@ func (p *printer) barrierObject(in *simt.Instr) assembled {
 		a.asm.in("map", simt.I64)
 		a.args = append(a.args, p.unsigned(in.Args[1], precCond))
 		at("mbar", in.Args[2], 0)
-		for i, c := range in.Args[3:] {
+		coordinates, policy := in.TensorLoad()
+		for i, c := range coordinates {
 			a.asm.in(fmt.Sprintf("c%d", i), simt.I32)
 			a.args = append(a.args, p.unsigned(c, precCond))
 		}
-		a.code = fmt.Sprintf("%s [%%0], [%%1, %s], [%%2]", op, places(3, len(in.Args)-3, true))
+		a.code = fmt.Sprintf("%s [%%0], [%%1, %s], [%%2]", op, places(3, len(coordinates), true))
 		if in.Imm != 0 {
 			a.asm.in("blocks", simt.I16)
 			a.args = append(a.args, fmt.Sprint(in.Imm))
-			a.code += fmt.Sprintf(", %%%d", len(in.Args))
+			a.code += fmt.Sprintf(", %%%d", len(a.args)-1)
+		}
+		if policy != nil {
+			a.asm.in("policy", simt.I64)
+			a.args = append(a.args, p.unsigned(policy, precCond))
+			a.code += fmt.Sprintf(", %%%d", len(a.args)-1)
 		}
 		a.code += ";"
 	}

@@ -96,6 +96,11 @@ func shortName(in *simt.Instr, opcode string) string {
 		if in.Imm != 0 {
 			kept = append(kept, "multicast")
 		}
+		if in.Has(simt.Hinted) {
+			kept = append(kept, "hinted")
+		}
+	case simt.OpPolicy:
+		kept = []string{"l2", simt.L2Policy(in.Imm).String()}
 	}
 	return strings.Join(kept, "_")
 }
@@ -297,10 +302,11 @@ func plainCode(in *simt.Instr, dst string, src []string) string {
 	case simt.OpSelect:
 		panic("cudac: select has an operator")
 	}
-	if dst == "" {
-		return fmt.Sprintf("%s %s;", op, strings.Join(src, ", "))
+	operands := src
+	if dst != "" {
+		operands = append([]string{dst}, src...)
 	}
-	return fmt.Sprintf("%s %s, %s;", op, dst, strings.Join(src, ", "))
+	return fmt.Sprintf("%s %s;", op, strings.Join(operands, ", "))
 }
 
 // addressOf is the address with its offset added.

@@ -314,7 +314,7 @@ func (e *emitter) opcode(in *simt.Instr) *Opcode {
 	switch in.Op {
 	case simt.OpCpAsync:
 		key.imm = int64(in.CpAsyncBytes())
-	case simt.OpFloatCvt, simt.OpWgmma, simt.OpMapSet:
+	case simt.OpFloatCvt, simt.OpWgmma, simt.OpMapSet, simt.OpPolicy:
 		key.imm = in.Imm
 	case simt.OpTensorStore:
 		key.imm = int64(len(in.Args))

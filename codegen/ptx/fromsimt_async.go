@@ -74,10 +74,14 @@ func (e *emitter) there(in *simt.Instr) Operand {
 func (e *emitter) tensorLoad(in *simt.Instr) {
 	c := e.opcode(in)
 	box, parts := e.group(OpAddr, 2)
-	parts[0], parts[1] = e.inReg(in.Args[1]), e.vectorOf(in.Args[3:])
+	at, policy := in.TensorLoad()
+	parts[0], parts[1] = e.inReg(in.Args[1]), e.vectorOf(at)
 	ops := []Operand{e.at(in.Args[0], int64(in.Offset)), box, e.at(in.Args[2], 0)}
 	if in.Imm != 0 {
 		ops = append(ops, operandInt(in.Imm))
+	}
+	if policy != nil {
+		ops = append(ops, e.inReg(policy))
 	}
 	e.guard(e.op(c, ops...), in)
 }

@@ -62,14 +62,45 @@ func (b *Builder) mbarrier(op Op, at *Value) *Instr { return b.access(op, Void, 
 // TensorLoad starts a copy of a tensor map's box from the given coordinates, innermost
 // first, to shared memory. Elements outside the tensor are zeros. The bytes count at
 // an mbarrier when they have come. blocks, unless 0, are those of the cluster, a bit each,
-// that get the copy, at the same places.
-func (b *Builder) TensorLoad(to, tensor, mbar *Value, at []*Value, blocks int) {
+// that get the copy, at the same places. policy, unless nil, is one for L2.
+func (b *Builder) TensorLoad(to, tensor, mbar *Value, at []*Value, blocks int, policy *Value) {
 	to, off := b.split(to, 0)
 	args := append([]*Value{to, tensor, mbar}, at...)
+	if policy != nil {
+		args = append(args, policy)
+	}
 	b.check(OpTensorLoad, Void, args)
 	in := b.emit(OpTensorLoad, Void, args...)
 	in.Space, in.Offset, in.Imm = Shared, off, int64(blocks)
+	if policy != nil {
+		in.Flags = Hinted
+	}
 	in.Guard, in.GuardNot = b.guard, b.not
+}
+
+// TensorLoad is the coordinates of an OpTensorLoad, and its policy for L2 or nil.
+func (in *Instr) TensorLoad() (at []*Value, policy *Value) {
+	at = in.Args[3:]
+	if n := len(at) - 1; in.Has(Hinted) {
+		return at[:n], at[n]
+	}
+	return at, nil
+}
+
+// L2Policy is what L2 does with lines when it needs room.
+type L2Policy uint8
+
+// The policies.
+const (
+	EvictFirst L2Policy = iota
+	EvictLast
+)
+
+func (p L2Policy) String() string { return [...]string{"evict_first", "evict_last"}[p] }
+
+// Policy is a policy for all lines of an access.
+func (b *Builder) Policy(p L2Policy) *Value {
+	return b.pure(OpPolicy, I64, I64, attrs{imm: int64(p)})
 }
 
 // TensorStore starts a copy of so many bytes of shared memory to a tensor map's box at the
@@ -128,11 +159,12 @@ func (in *Instr) tensorOpcode() string {
 	case in.Op == OpTensorStore:
 		return "cp.async.bulk.tensor." + strconv.Itoa(len(in.Args)-2) + "d.global.shared::cta.tile.bulk_group"
 	}
-	op := "cp.async.bulk.tensor." + strconv.Itoa(len(in.Args)-3) + "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+	at, _ := in.TensorLoad()
+	op := "cp.async.bulk.tensor." + strconv.Itoa(len(at)) + "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
 	if in.Imm != 0 {
 		op += ".multicast::cluster"
 	}
-	return op
+	return op + in.when(Hinted, ".L2::cache_hint")
 }
 
 func (in *Instr) wgmmaOpcode() string {

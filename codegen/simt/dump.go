@@ -216,7 +216,7 @@ func (d *dumper) attrs(in *Instr) {
 	d.flags(in)
 }
 
-var flagNames = []string{"ftz", "approx", "nan", "trans", "unsigned", "volatile", "fewer", "adds"}
+var flagNames = []string{"ftz", "approx", "nan", "trans", "unsigned", "volatile", "fewer", "adds", "hinted"}
 
 func (d *dumper) flags(in *Instr) {
 	for i, name := range flagNames {

@@ -114,6 +114,7 @@ const (
 	Volatile                   // memory is shared with other threads beyond barriers
 	Fewer                      // registers are given up (max_registers)
 	Adds                       // to what is there (tensor_store)
+	Hinted                     // with a policy for L2 (tensor_load)
 )
 
 // Result is the instruction's only result.

@@ -24,7 +24,8 @@ func (t Type) suffix(kind byte) string {
 // ".NaN"; $m the rounding mode, $v the same where a
 // conversion needs one; $c and $k a comparison and its type; $j an integer
 // with the sign of the flags; $8 an 8-bit float format; $h $V $o $a $S the
-// modes of shuffles, votes, reductions and fences; $R which way registers change.
+// modes of shuffles, votes, reductions and fences; $R which way registers change;
+// $e what L2 does with lines.
 func (in *Instr) Opcode() string {
 	switch in.Op {
 	case OpLd, OpSt:
@@ -151,6 +152,8 @@ func (in *Instr) mark(m byte) string {
 		return "s32"
 	case 'S':
 		return in.Scope.String()
+	case 'e':
+		return L2Policy(in.Imm).String()
 	case 'R':
 		if in.Flags&Fewer != 0 {
 			return "dec"

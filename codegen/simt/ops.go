@@ -116,7 +116,8 @@ const (
 	OpMbarWait     // (mbarrier, parity)
 	OpMbarArriveAt // (mbarrier, block of the cluster): counts one there
 	OpMbarCopied   // counts one when the thread's copies so far by OpCpAsync have landed
-	OpTensorLoad   // (shared, tensor map, mbarrier, coordinates...); Imm: blocks of the cluster, a bit each, or 0
+	OpPolicy       // Imm: its L2Policy
+	OpTensorLoad   // (shared, tensor map, mbarrier, coordinates..., policy if Hinted); Imm: blocks of the cluster, a bit each, or 0
 	OpTensorStore  // (shared, tensor map, coordinates...); Imm: bytes of its box
 	OpBulkCommit   // closes a group of the thread's tensor stores
 	OpBulkWait     // Imm: groups that may still read shared memory
@@ -323,6 +324,7 @@ var ops = [numOps]OpInfo{
 	OpMbarWait:     {Name: "mbar_wait", Args: "si", Types: setOf(Void), Effect: Orders, Pipe: PipeLSU, PTX: "mbarrier.try_wait.parity.shared.b64", Ver: 78, SM: 90},
 	OpMbarArriveAt: {Name: "mbar_arrive_at", Args: "si", Types: setOf(Void), Effect: Orders, Pipe: PipeLSU, PTX: "mbarrier.arrive.release.cluster.shared::cluster.b64", Ver: 80, SM: 90},
 	OpMbarCopied:   {Name: "mbar_copied", Args: "s", Types: setOf(Void), Effect: Orders, Pipe: PipeLSU, PTX: "cp.async.mbarrier.arrive.noinc.shared.b64", Ver: 70, SM: 80},
+	OpPolicy:       {Name: "policy", Result: "T", Types: setOf(I64), Pipe: PipeALU, PTX: "createpolicy.fractional.L2::$e.b64", Ver: 74, SM: 80},
 	OpTensorLoad:   {Name: "tensor_load", Args: "sgsi*", Types: setOf(Void), Effect: Reads | Writes, Pipe: PipeLSU, Ver: 80, SM: 90},
 	OpTensorStore:  {Name: "tensor_store", Args: "sgi*", Types: setOf(Void), Effect: Reads | Writes, Pipe: PipeLSU, Ver: 80, SM: 90},
 	OpBulkCommit:   {Name: "bulk_commit", Types: setOf(Void), Effect: Orders, Pipe: PipeLSU, PTX: "cp.async.bulk.commit_group", Ver: 80, SM: 90},

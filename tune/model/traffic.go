@@ -217,7 +217,8 @@ func (w *walk) copyAsync(in *simt.Instr) {
 func (w *walk) tensorLoad(in *simt.Instr) {
 	blocks := int64(max(1, bits.OnesCount64(uint64(in.Imm)))) // that get the copy: each of them copies as much for the others
 	p := w.pointer(in)
-	w.boxes(in, in.Args[3:], &w.counts.Copies, func(from, to int64) {
+	at, _ := in.TensorLoad()
+	w.boxes(in, at, &w.counts.Copies, func(from, to int64) {
 		if w.first[p] == 0 {
 			w.first[p] = from
 		}
