@@ -3,7 +3,6 @@ package vm
 import (
 	"fmt"
 	"math"
-	"math/bits"
 
 	"github.com/kgen-dev/kgen/codegen/ptx"
 	"github.com/kgen-dev/kgen/ir/num"
@@ -164,7 +163,7 @@ func (s *fusedSum) add(c float32, a, b []int32, x, y []float64) float32 {
 	for i, v := range x {
 		sum += int64(v * y[i] * unit)
 	}
-	return s.round(sum, top)
+	return s.round(float64(sum) * power(top-int32(s.fraction))) // exact
 }
 
 // special is a sum with infinities or NaN.
@@ -179,33 +178,24 @@ func special(c float32, x, y []float64) float32 {
 	return float32(sum)
 }
 
-// round is a sum of 2^(exp-fraction) as the result's format holds it.
-func (s *fusedSum) round(sum int64, exp int32) float32 {
-	v := float64(sum) * power(exp-int32(s.fraction)) // exact
-	if s.half {
-		return half(num.F16FromF64(v))
-	}
-	if size := math.Abs(v); size >= 0x1p-126 && size < 0x1p128 {
-		return float32(math.Float64frombits(math.Float64bits(v) &^ (1<<((52-s.kept)&63) - 1)))
-	}
-	if sum == 0 {
+// keptBits are the bits of a sum in f64 that a result of f32 has.
+func (s *fusedSum) keptBits() uint64 { return ^uint64(0) << ((52 - s.kept) & 63) }
+
+// round is a sum as the result's format holds it.
+func (s *fusedSum) round(sum float64) float32 {
+	switch size := math.Abs(sum); {
+	case sum == 0:
 		return 0
+	case s.half:
+		return half(num.F16FromF64(sum))
+	case size >= 0x1p128:
+		return float32(math.Copysign(math.Inf(1), sum))
+	case size >= 0x1p-126:
+		return float32(math.Float64frombits(math.Float64bits(sum) & s.keptBits()))
+	default: // a subnormal number, of multiples of 2^-149
+		cut := uint32(size*0x1p149) >> (23 - s.kept) << (23 - s.kept)
+		return float32(math.Copysign(float64(cut)*0x1p-149, sum))
 	}
-	sign := uint32(sum>>63) << 31
-	mag := uint64(max(sum, -sum))
-	top := bits.Len64(mag) - 1
-	e := int(exp) - s.fraction + top
-	if e > 127 {
-		return math.Float32frombits(sign | 0xff<<23)
-	}
-	mant := uint32(mag << (uint(63-top) & 63) >> (63 - 23))
-	biased := uint32(e+127) << 23
-	if e < -126 {
-		mant >>= uint(min(-126-e, 31))
-		biased = 0
-	}
-	mant &^= 1<<(uint(23-s.kept)&31) - 1
-	return math.Float32frombits(sign | biased | mant&(1<<23-1))
 }
 
 // dot returns c + x*y for the whole of K, step by step.
@@ -325,5 +315,5 @@ func (s *fusedSum) scaled(c float32, t *fusedTiles, row, col, k int, sa, sb []fl
 		}
 		sum += int64(products * sa[i*len(sa)/k] * sb[i*len(sb)/k] * unit)
 	}
-	return s.round(sum, top)
+	return s.round(float64(sum) * power(top-int32(s.fraction))) // exact
 }

@@ -2,15 +2,12 @@ package vm
 
 import "golang.org/x/sys/cpu"
 
-// vectorFused says whether fusedTops and fusedTerms run here.
+// vectorFused says whether fusedAdd runs here.
 var vectorFused = cpu.X86.HasAVX2
 
-// fusedTops is topsPortable in AVX2, for n of at least 1.
+// fusedAdd is sumsPortable in AVX2, for n products of at least 1; where all sums are
+// normal numbers of f32, or zero, it goes on to replace c by them: those of their bits
+// that kept has set. It returns how far it came.
 //
 //go:noescape
-func fusedTops(tops *[eightColumns]int32, a, b *int32, n int)
-
-// fusedTerms is termsPortable in AVX2, for n of at least 1.
-//
-//go:noescape
-func fusedTerms(sums, units *[eightColumns]float64, x, y *float64, n int)
+func fusedAdd(c *[eightColumns]float32, sums *[eightColumns]float64, a, b *int32, x, y *float64, n, fraction int, kept uint64) (done int)

@@ -1,36 +1,75 @@
 #include "textflag.h"
 
-// func fusedTops(tops *[8]int32, a, b *int32, n int)
-TEXT ·fusedTops(SB), NOSPLIT, $0-32
-	MOVQ tops+0(FP), AX
-	MOVQ a+8(FP), SI
-	MOVQ b+16(FP), DX
-	MOVQ n+24(FP), CX
-	VMOVDQU (AX), Y0
+// func fusedAdd(c *[8]float32, sums *[8]float64, a, b *int32, x, y *float64, n, fraction int, kept uint64) (done int)
+TEXT ·fusedAdd(SB), NOSPLIT, $0-80
+	MOVQ c+0(FP), DI
+	MOVQ sums+8(FP), R8
+	MOVQ a+16(FP), SI
+	MOVQ b+24(FP), DX
+	MOVQ n+48(FP), CX
+	VPCMPEQD Y15, Y15, Y15 // all bits, from which constants are shifted
+
+	// Exponents of c: Y1. Y3 marks infinities and NaN.
+	VMOVDQU (DI), Y0
+	VPSLLD $1, Y0, Y1
+	VPSRLD $24, Y1, Y1
+	VPSRLD $24, Y15, Y2 // 255
+	VPCMPEQD Y2, Y1, Y3
+	VPSRLD $25, Y15, Y4 // 127
+	VPSUBD Y4, Y1, Y1
+	VPSRLD $31, Y15, Y5
+	VPSUBD Y4, Y5, Y5   // -126
+	VPMAXSD Y5, Y1, Y1
 
 tops:
-	VPBROADCASTD (SI), Y1
-	VPADDD (DX), Y1, Y1
-	VPMAXSD Y1, Y0, Y0
+	VPBROADCASTD (SI), Y2
+	VPADDD (DX), Y2, Y2
+	VPMAXSD Y2, Y1, Y1
 	ADDQ $4, SI
 	ADDQ $32, DX
 	DECQ CX
 	JNZ tops
-	VMOVDQU Y0, (AX)
-	VZEROUPPER
-	RET
 
-// func fusedTerms(sums, units *[8]float64, x, y *float64, n int)
-TEXT ·fusedTerms(SB), NOSPLIT, $0-40
-	MOVQ sums+0(FP), AX
-	MOVQ units+8(FP), BX
-	MOVQ x+16(FP), SI
-	MOVQ y+24(FP), DX
-	MOVQ n+32(FP), CX
-	VMOVUPD (AX), Y0
-	VMOVUPD 32(AX), Y1
-	VMOVUPD (BX), Y2
-	VMOVUPD 32(BX), Y3
+	MOVQ $0, AX
+	MOVL $7167, BX // notFinite - 1<<10 - 1
+	VMOVD BX, X6
+	VPBROADCASTD X6, Y6
+	VPCMPGTD Y6, Y1, Y7
+	VPOR Y3, Y7, Y7
+	VPTEST Y7, Y7
+	JNZ end
+
+	// Units 2^(fraction-top): Y2 and Y3; one over them: Y8 and Y9.
+	MOVQ fraction+56(FP), BX
+	ADDQ $1023, BX
+	VMOVQ BX, X6
+	VPBROADCASTQ X6, Y6
+	VEXTRACTI128 $1, Y1, X7
+	VPMOVSXDQ X1, Y2
+	VPMOVSXDQ X7, Y3
+	VPSUBQ Y2, Y6, Y2
+	VPSUBQ Y3, Y6, Y3
+	MOVQ $2046, BX
+	VMOVQ BX, X6
+	VPBROADCASTQ X6, Y6
+	VPSUBQ Y2, Y6, Y8
+	VPSUBQ Y3, Y6, Y9
+	VPSLLQ $52, Y2, Y2
+	VPSLLQ $52, Y3, Y3
+	VPSLLQ $52, Y8, Y8
+	VPSLLQ $52, Y9, Y9
+
+	// Sums: Y0 and Y1.
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMULPD Y2, Y0, Y0
+	VMULPD Y3, Y1, Y1
+	VROUNDPD $11, Y0, Y0
+	VROUNDPD $11, Y1, Y1
+	MOVQ x+32(FP), SI
+	MOVQ y+40(FP), DX
+	MOVQ n+48(FP), CX
 
 terms:
 	VBROADCASTSD (SI), Y4
@@ -46,7 +85,50 @@ terms:
 	ADDQ $64, DX
 	DECQ CX
 	JNZ terms
-	VMOVUPD Y0, (AX)
-	VMOVUPD Y1, 32(AX)
+
+	VMULPD Y8, Y0, Y0
+	VMULPD Y9, Y1, Y1
+	VXORPD Y7, Y7, Y7
+	VADDPD Y7, Y0, Y0 // no -0
+	VADDPD Y7, Y1, Y1
+	VMOVUPD Y0, (R8)
+	VMOVUPD Y1, 32(R8)
+	MOVQ $1, AX
+
+	// Sums of 2^128 and more, or below 2^-126 and not 0.
+	VPSRLQ $1, Y15, Y4
+	VPAND Y4, Y0, Y2
+	VPAND Y4, Y1, Y3
+	MOVQ $0x47efffffffffffff, BX
+	VMOVQ BX, X4
+	VPBROADCASTQ X4, Y4
+	VPCMPGTQ Y4, Y2, Y5
+	VPCMPGTQ Y4, Y3, Y6
+	VPOR Y6, Y5, Y5
+	MOVQ $0x3810000000000000, BX
+	VMOVQ BX, X4
+	VPBROADCASTQ X4, Y4
+	VPCMPGTQ Y2, Y4, Y6
+	VPCMPEQQ Y7, Y2, Y2
+	VPANDN Y6, Y2, Y2
+	VPOR Y2, Y5, Y5
+	VPCMPGTQ Y3, Y4, Y6
+	VPCMPEQQ Y7, Y3, Y3
+	VPANDN Y6, Y3, Y3
+	VPOR Y3, Y5, Y5
+	VPTEST Y5, Y5
+	JNZ end
+
+	VPBROADCASTQ kept+64(FP), Y4
+	VPAND Y4, Y0, Y0
+	VPAND Y4, Y1, Y1
+	VCVTPD2PSY Y0, X0
+	VCVTPD2PSY Y1, X1
+	VINSERTF128 $1, X1, Y0, Y0
+	VMOVUPS Y0, (DI)
+	MOVQ $2, AX
+
+end:
+	MOVQ AX, done+72(FP)
 	VZEROUPPER
 	RET

@@ -6,57 +6,63 @@ import "math"
 // with vector code where there is some. Nothing is rounded but where the tensor core
 // rounds, so that the order doesn't matter.
 
-// topsPortable raises tops to the largest exponents of n products: a's of a row, b's
-// of eight columns side by side.
-func topsPortable(tops *[eightColumns]int32, a, b []int32) {
+// How far fusedAdd came.
+const (
+	notAdded = iota // c or a product has an infinity or NaN
+	added
+	addedAndRounded
+)
+
+// sumsPortable are the sums of c and n products before they are rounded, unless there
+// are infinities or NaN: a's exponents and x of a row, b's and y of eight columns side
+// by side. It returns the largest exponents that it found.
+func (s *fusedSum) sumsPortable(c *[eightColumns]float32, sums *[eightColumns]float64, a, b []int32, x, y []float64) (tops [eightColumns]int32) {
+	for j, v := range c {
+		tops[j] = significandsOf32.exponent(v)
+	}
 	for i, e := range a {
 		for j, f := range b[eightColumns*i:][:eightColumns] {
 			tops[j] = max(tops[j], e+f)
 		}
 	}
-}
-
-// termsPortable adds the products x*y to eight sums, each times its unit and cut off.
-func termsPortable(sums, units *[eightColumns]float64, x, y []float64) {
-	for i, v := range x {
-		for j, w := range y[eightColumns*i:][:eightColumns] {
-			sums[j] += math.Trunc(v * w * units[j])
+	for j, top := range tops {
+		if top >= notFinite-1<<10 {
+			continue
 		}
+		unit := power(int32(s.fraction) - top)
+		sum := math.Trunc(float64(c[j]) * unit)
+		for i, v := range x {
+			sum += math.Trunc(v * y[eightColumns*i+j] * unit)
+		}
+		sums[j] = sum * power(top-int32(s.fraction))
 	}
+	return tops
 }
 
 // addEight is add for eight columns: c[j] + x*y[j].
 func (s *fusedSum) addEight(c *[eightColumns]float32, a, b []int32, x, y []float64) {
 	n := len(a)
 	b, x, y = b[:eightColumns*n], x[:n], y[:eightColumns*n]
-	var tops [eightColumns]int32
-	for j, v := range c {
-		tops[j] = significandsOf32.exponent(v)
-	}
+	var sums [eightColumns]float64
 	if vectorFused {
-		fusedTops(&tops, &a[0], &b[0], n)
-	} else {
-		topsPortable(&tops, a, b)
+		switch done := fusedAdd(c, &sums, &a[0], &b[0], &x[0], &y[0], n, s.fraction, s.keptBits()); {
+		case done == addedAndRounded && !s.half:
+			return
+		case done != notAdded:
+			for j, v := range sums {
+				c[j] = s.round(v)
+			}
+			return
+		}
 	}
-	var sums, units [eightColumns]float64
+	tops := s.sumsPortable(c, &sums, a, b, x, y)
 	odd := false
 	for j, top := range tops {
 		if top >= notFinite-1<<10 {
 			odd = true
-			continue // its sum stays 0 and is not used
+			continue
 		}
-		units[j] = power(int32(s.fraction) - top)
-		sums[j] = math.Trunc(float64(c[j]) * units[j])
-	}
-	if vectorFused {
-		fusedTerms(&sums, &units, &x[0], &y[0], n)
-	} else {
-		termsPortable(&sums, &units, x, y)
-	}
-	for j, top := range tops {
-		if top < notFinite-1<<10 {
-			c[j] = s.round(int64(sums[j]), top)
-		}
+		c[j] = s.round(sums[j])
 	}
 	if odd {
 		specialEight(c, &tops, x, y)

@@ -2,6 +2,7 @@ package vm
 
 import (
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"testing"
 
@@ -22,7 +23,11 @@ func TestFusedEight(t *testing.T) {
 	}
 	for range 2000 {
 		s := ways[r.IntN(len(ways))]
-		s.a, s.b = significandsOf(num.F16), significandsOf(num.F16)
+		format, spread := num.F16, 20
+		if !s.apart && r.IntN(4) == 0 {
+			format, spread = num.BF16, 250 // sums beyond f32's normal numbers
+		}
+		s.a, s.b = significandsOf(format), significandsOf(format)
 		k := s.step * (1 + r.IntN(2))
 		odd := r.IntN(3) == 0 // with infinities and NaN
 		draw := func(n int) []float32 {
@@ -36,7 +41,7 @@ func TestFusedEight(t *testing.T) {
 						out[i] = []float32{float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN())}[r.IntN(3)]
 					}
 				default:
-					out[i] = half(num.F16FromF64(r.NormFloat64() * math.Ldexp(1, r.IntN(20)-12)))
+					out[i] = float32(format.Decode(format.Encode(r.NormFloat64()*math.Ldexp(1, r.IntN(spread)-3*spread/5), num.Even, false)))
 				}
 			}
 			return out
@@ -57,5 +62,21 @@ func TestFusedEight(t *testing.T) {
 				require.Equal(t, bitsOf(want[:]), bitsOf(got[:]), "%+v, k %d, vectors %t", s, k, vector)
 			}
 		}
+	}
+}
+
+// TestFusedRound: a sum becomes the number of f32 at or next to it towards zero, of all
+// its bits or of those that tensor cores keep.
+func TestFusedRound(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 1))
+	for range 20000 {
+		s := fusedSum{fraction: 25, kept: []int{23, 13}[r.IntN(2)]}
+		v := math.Ldexp(float64(r.Int64N(1<<40)-1<<39), r.IntN(310)-205)
+		units, _ := new(big.Float).SetMantExp(new(big.Float).Abs(big.NewFloat(v)), 149).Int(nil) // 2^-149 each
+		drop := uint(max(units.BitLen()-s.kept-1, 23-s.kept))
+		units.Lsh(units.Rsh(units, drop), drop)
+		size, _ := new(big.Float).SetMantExp(new(big.Float).SetInt(units), -149).Float32()
+		want := float32(math.Copysign(float64(size), v))
+		require.Equal(t, math.Float32bits(want), math.Float32bits(s.round(v)), "%v, %d bits kept", v, s.kept)
 	}
 }

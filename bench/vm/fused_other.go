@@ -4,6 +4,6 @@ package vm
 
 var vectorFused = false
 
-func fusedTops(tops *[eightColumns]int32, a, b *int32, n int) { panic("no vector code") }
-
-func fusedTerms(sums, units *[eightColumns]float64, x, y *float64, n int) { panic("no vector code") }
+func fusedAdd(c *[eightColumns]float32, sums *[eightColumns]float64, a, b *int32, x, y *float64, n, fraction int, kept uint64) (done int) {
+	panic("no vector code")
+}
