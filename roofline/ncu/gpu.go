@@ -9,8 +9,8 @@ import (
 // gpu is the GPU's name, if the launch tells: a raw page has an attribute, the GUI a
 // column, and the column Device holds a name or a number.
 func (l *launch) gpu() string {
-	for _, column := range []string{"device__attribute_display_name", "Device Name"} {
-		if v, ok := l.metrics[column]; ok {
+	for _, column := range []string{"device__attribute_display_name", deviceName} {
+		if v := l.metrics.get(column); v != nil {
 			return v.text
 		}
 	}

@@ -17,18 +17,11 @@ func (r *Report) collect(all []*launch) error {
 	}
 	number(all)
 	joined := join(all)
-	unused := map[string]bool{}
-	for _, l := range joined {
-		for m := range l.metrics {
-			if !used(m) && !identity[m] {
-				unused[m] = true
-			}
-		}
-	}
-	r.Unused = sorted(unused)
+	r.Unused = sorted(r.unused)
+	volta := r.isVolta()
 	var full []string
 	for _, group := range byKernel(joined) {
-		k, err := r.kernelOf(group)
+		k, err := kernelOf(group, volta)
 		if err != nil {
 			return err
 		}
@@ -46,11 +39,16 @@ func (r *Report) collect(all []*launch) error {
 // number counts the launches of a kernel in each process of each table. IDs do
 // not do: they count all kernels, and start anew in every process.
 func number(all []*launch) {
-	next := map[string]int{}
+	type origin struct {
+		file                    string
+		table                   int
+		process, device, kernel string
+	}
+	next := make(map[origin]int, len(all))
 	for _, l := range all {
-		key := fmt.Sprint(l.first.file, "\x00", l.table, "\x00", l.process, "\x00", l.device, "\x00", l.kernel)
-		l.ordinal = next[key]
-		next[key]++
+		o := origin{l.first.file, l.table, l.process, l.device, l.kernel}
+		l.ordinal = next[o]
+		next[o]++
 	}
 }
 
@@ -58,10 +56,14 @@ func number(all []*launch) {
 // with the same kernel and ordinal, from another table or process, that measured
 // other things.
 func join(all []*launch) []*launch {
+	type nth struct {
+		kernel  string
+		ordinal int
+	}
 	var out []*launch
-	places := map[string][]*launch{}
+	places := make(map[nth][]*launch, len(all))
 	for _, l := range all {
-		key := fmt.Sprintf("%s\x00%d", l.kernel, l.ordinal)
+		key := nth{l.kernel, l.ordinal}
 		i := slices.IndexFunc(places[key], func(known *launch) bool { return passes(known, l) })
 		if i < 0 {
 			places[key] = append(places[key], l)
@@ -81,11 +83,11 @@ func passes(a, b *launch) bool {
 		return false
 	}
 	news, shared := 0, 0
-	for m := range b.metrics {
-		if !used(m) || deviceMetrics[m] {
+	for _, e := range b.metrics {
+		if e.name == deviceName || deviceMetrics[e.name] {
 			continue
 		}
-		if _, ok := a.metrics[m]; ok {
+		if a.metrics.get(e.name) != nil {
 			shared++
 		} else {
 			news++
@@ -93,8 +95,7 @@ func passes(a, b *launch) bool {
 	}
 	// Passes may share what every pass has: time and cycles.
 	for _, m := range timeMetrics {
-		_, inA := a.metrics[m]
-		if _, inB := b.metrics[m]; inA && inB {
+		if a.metrics.get(m) != nil && b.metrics.get(m) != nil {
 			shared--
 		}
 	}
@@ -116,9 +117,13 @@ var timeMetrics = func() []string {
 // no instructions.
 func (l *launch) merge(o *launch) {
 	slow := l.counts() && !o.counts()
-	for m, v := range o.metrics {
-		if _, ok := l.metrics[m]; !ok || slow && slices.Contains(timeMetrics, m) {
-			l.metrics[m] = v
+	for _, e := range o.metrics {
+		old := l.metrics.get(e.name)
+		switch {
+		case old == nil:
+			l.metrics = append(l.metrics, e)
+		case slow && slices.Contains(timeMetrics, e.name):
+			*old = e.value
 		}
 	}
 }
@@ -126,12 +131,7 @@ func (l *launch) merge(o *launch) {
 // counts says whether the launch's pass counted instructions in SASS, which
 // slows a kernel down by much.
 func (l *launch) counts() bool {
-	for m := range l.metrics {
-		if strings.Contains(m, "sass_thread_inst_executed") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.metrics, func(e entry) bool { return strings.Contains(e.name, "sass_thread_inst_executed") })
 }
 
 func byKernel(all []*launch) [][]*launch {
@@ -154,12 +154,12 @@ const mostCounted = 1 << 63
 
 // number returns a metric's value in base units.
 func (l *launch) number(metric string, dim dimension) (float64, bool, error) {
-	v, ok := l.metrics[metric]
-	if !ok || !isNumeric(v.text) {
-		if ok && !absent(v.text) {
-			return 0, false, v.errorf("metric %s: %q: want a number", metric, v.text)
-		}
+	v := l.metrics.get(metric)
+	switch {
+	case v == nil:
 		return 0, false, nil
+	case !isNumeric(v.text):
+		return 0, false, v.errorf("metric %s: %q: want a number", metric, v.text)
 	}
 	n, err := v.notation.parse(v.text)
 	if err == nil {
@@ -169,7 +169,7 @@ func (l *launch) number(metric string, dim dimension) (float64, bool, error) {
 		err = fmt.Errorf("%s %s: want a number from 0 to what a counter of 64 bits holds", v.text, v.unit)
 	}
 	if err != nil {
-		if !fits(metric, v) && !strings.Contains(metric, "__") {
+		if !fits(metric, *v) && !strings.Contains(metric, "__") {
 			return 0, false, nil // a label's other row
 		}
 		return 0, false, v.errorf("metric %s: %w", metric, err)
@@ -276,7 +276,7 @@ var quantityNames = [quantities]string{
 }
 
 // kernelOf reduces a kernel's launches.
-func (r *Report) kernelOf(group []*launch) (*roofline.Kernel, error) {
+func kernelOf(group []*launch, volta bool) (*roofline.Kernel, error) {
 	var q [quantities]float64
 	for i := range quantities {
 		v, err := mean(group, quantityNames[i], func(l *launch) (float64, bool, error) { return l.find(i) })
@@ -309,7 +309,7 @@ func (r *Report) kernelOf(group []*launch) (*roofline.Kernel, error) {
 		},
 	}
 	var err error
-	if k.Work.Operations, err = operations(group, r.isVolta()); err != nil {
+	if k.Work.Operations, err = operations(group, volta); err != nil {
 		return nil, err
 	}
 	return k, nil

@@ -125,9 +125,12 @@ var vectorFLOPs = func() []flops {
 	return out
 }()
 
+// tensorPrefix begins the names of the counters of tensor operations of newer chips.
+const tensorPrefix = "sm__ops_path_tensor_src_"
+
 // tensorPath matches the counters of tensor operations of newer chips, with the
 // operands' and, where the name tells, the accumulator's type.
-var tensorPath = regexp.MustCompile(`^sm__ops_path_tensor_src_(.+?)(?:_dst_(fp16|fp32))?(?:_sparsity_(?:off|on))?\.sum$`)
+var tensorPath = regexp.MustCompile(`^` + tensorPrefix + `(.+?)(?:_dst_(fp16|fp32))?(?:_sparsity_(?:off|on))?\.sum$`)
 
 // tensorMath is the arithmetic of a counter's types; false for the total over
 // kinds of a chip that does not tell them apart.

@@ -24,7 +24,9 @@ var (
 )
 
 // absent says whether a value is one of the words for none.
-func absent(text string) bool { return absences[strings.ToLower(strings.TrimSpace(text))] }
+func absent(text string) bool {
+	return !isDigits(text) && absences[strings.ToLower(strings.TrimSpace(text))]
+}
 
 // isNumeric says whether a value is meant as a number.
 func isNumeric(text string) bool { return isDigits(text) || numeric.MatchString(text) }
@@ -40,28 +42,51 @@ func isDigits(text string) bool {
 	return text != ""
 }
 
-// decide finds a file's notation from all its numbers. Where every number reads
-// in both ways and to different values, it refuses rather than guess.
-func decide(values []value) (notation, error) {
-	var notPoint, notComma, either *value
-	for i := range values {
-		if isDigits(values[i].text) {
-			continue
-		}
-		text := blanks.Replace(values[i].text)
-		p, c := byPoint.MatchString(text), byComma.MatchString(text)
-		switch {
-		case !p && !c:
-			return 0, values[i].errorf("number %q: neither 1,234.5 nor 1.234,5", values[i].text)
-		case !p && notPoint == nil:
-			notPoint = &values[i]
-		case !c && notComma == nil:
-			notComma = &values[i]
-		case p && c && strings.ContainsAny(text, ".,") && either == nil:
-			either = &values[i]
+// numbers are the first of a file that tell its notation; nil where none does.
+type numbers struct {
+	neither, notPoint, notComma, either *value
+}
+
+// add looks at a value, which may be none that is meant as a number.
+func (n *numbers) add(v *value) {
+	if n.notComma != nil && isDecimal(v.text) || !isNumeric(v.text) || isDigits(v.text) {
+		return
+	}
+	first := func(of **value) {
+		if *of == nil {
+			kept := *v
+			kept.text, kept.unit = strings.Clone(v.text), strings.Clone(v.unit)
+			*of = &kept
 		}
 	}
+	text := blanks.Replace(v.text)
+	p, c := byPoint.MatchString(text), byComma.MatchString(text)
 	switch {
+	case !p && !c:
+		first(&n.neither)
+	case !p:
+		first(&n.notPoint)
+	case !c:
+		first(&n.notComma)
+	case strings.ContainsAny(text, ".,"):
+		first(&n.either)
+	}
+}
+
+// isDecimal says whether a value is digits, a point and digits: it tells at most that
+// commas divide no decimals.
+func isDecimal(text string) bool {
+	whole, part, ok := strings.Cut(text, ".")
+	return ok && isDigits(whole) && isDigits(part)
+}
+
+// decide finds a file's notation from all its numbers. Where every number reads
+// in both ways and to different values, it refuses rather than guess.
+func (n *numbers) decide() (notation, error) {
+	notPoint, notComma, either := n.notPoint, n.notComma, n.either
+	switch {
+	case n.neither != nil:
+		return 0, n.neither.errorf("number %q: neither 1,234.5 nor 1.234,5", n.neither.text)
 	case notPoint != nil && notComma != nil:
 		return 0, notPoint.errorf("number %q beside %q in line %d: the file mixes decimal points and commas", notPoint.text, notComma.text, notComma.line)
 	case notPoint != nil:
@@ -76,6 +101,9 @@ func decide(values []value) (notation, error) {
 
 // parse reads a number in the notation.
 func (n notation) parse(text string) (float64, error) {
+	if isDigits(text) || n == point && isDecimal(text) {
+		return strconv.ParseFloat(text, 64)
+	}
 	text = blanks.Replace(text)
 	if n == comma {
 		text = strings.ReplaceAll(strings.ReplaceAll(text, ".", ""), ",", ".")

@@ -37,7 +37,7 @@ func operations(group []*launch, volta bool) ([]roofline.Operations, error) {
 		}
 		add(roofline.Operations{Math: f.math, Count: roofline.Counted(v)})
 	}
-	for _, m := range metricsOf(group) {
+	for _, m := range tensorCounters(group) {
 		math, ok := tensorMath(m)
 		each := 1.0
 		if m == hmmaCounter && volta {
@@ -66,7 +66,7 @@ func (l *launch) hasTotal(metric string) bool {
 			i = strings.LastIndex(part, "_dst_")
 		}
 		part = part[:i] + ".sum"
-		if v, ok := l.metrics[part]; ok && isNumeric(v.text) {
+		if v := l.metrics.get(part); v != nil && isNumeric(v.text) {
 			return true
 		}
 	}
@@ -82,13 +82,17 @@ func meanMetric(group []*launch, metric string) (float64, error) {
 	return mean(group, metric, func(l *launch) (float64, bool, error) { return l.number(metric, plain) })
 }
 
-// metricsOf are the names of all metrics that a launch of the group has, sorted.
-func metricsOf(group []*launch) []string {
-	all := map[string]bool{}
+// tensorCounters are the names of the counters of tensor operations that a launch of the
+// group has, sorted.
+func tensorCounters(group []*launch) []string {
+	var all []string
 	for _, l := range group {
-		for m := range l.metrics {
-			all[m] = true
+		for _, e := range l.metrics {
+			if (e.name == hmmaCounter || strings.HasPrefix(e.name, tensorPrefix)) && !slices.Contains(all, e.name) {
+				all = append(all, e.name)
+			}
 		}
 	}
-	return sorted(all)
+	slices.Sort(all)
+	return all
 }

@@ -62,7 +62,7 @@ func TestSeparators(t *testing.T) {
 func TestSplitPlain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		line := rapid.StringOf(rapid.SampledFrom([]rune(`",;a 1`))).Draw(t, "line")
-		fields := splitPlain(line, ",")
+		fields := splitPlain(nil, line, ",")
 		if fields == nil {
 			return
 		}
