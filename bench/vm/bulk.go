@@ -32,34 +32,35 @@ type bulkOp struct {
 
 // bulkCopy is a bulk copy that was issued.
 type bulkCopy struct {
-	op      *bulkOp
-	in      *inst
-	fr      *frame
-	from    *ptx.Instruction
-	w       *warp
-	lane    int
-	rows    []rowCopy
-	shared  uint64 // offset of the box
-	source  uint64 // offset of what is read, within a cluster
-	to      *cta   // whose shared memory it is
-	bytes   int64  // of shared memory
-	padding int64  // of those, between elements, which no mbarrier counts
-	swizzle swizzle
-	fill    []byte // an element outside the tensor; nil is zeros
-	ragged  bool   // what lies outside the row is left undefined
-	mask    uint16 // bytes of each 16 to write
-	mbar    uint32 // offset of the mbarrier to tell
-	mark    uint32
-	marked  bool
-	event   uint32  // of a reduction in shared memory
-	read    uint32  // event of a load's reads of global memory; 0 is none
-	reading *flight // of shared memory
-	data    []byte  // what was read
-	landed  bool
-	nothing bool          // an answer that nothing was cancelled
-	arrival bool          // no copy: cp.async.mbarrier.arrive
-	order   uint64        // of an arrival: the last of the warp's copies before it
-	commit  *tensorCommit // no copy: tcgen05.commit
+	op       *bulkOp
+	in       *inst
+	fr       *frame
+	from     *ptx.Instruction
+	w        *warp
+	lane     int
+	rows     []rowCopy
+	shared   uint64 // offset of the box
+	source   uint64 // offset of what is read, within a cluster
+	to       *cta   // whose shared memory it is
+	bytes    int64  // of shared memory
+	padding  int64  // of those, between elements, which no mbarrier counts
+	swizzle  swizzle
+	squeezed bool   // of each byte of shared memory six bits are stored
+	fill     []byte // an element outside the tensor; nil is zeros
+	ragged   bool   // what lies outside the row is left undefined
+	mask     uint16 // bytes of each 16 to write
+	mbar     uint32 // offset of the mbarrier to tell
+	mark     uint32
+	marked   bool
+	event    uint32  // of a reduction in shared memory
+	read     uint32  // event of a load's reads of global memory; 0 is none
+	reading  *flight // of shared memory
+	data     []byte  // what was read
+	landed   bool
+	nothing  bool          // an answer that nothing was cancelled
+	arrival  bool          // no copy: cp.async.mbarrier.arrive
+	order    uint64        // of an arrival: the last of the warp's copies before it
+	commit   *tensorCommit // no copy: tcgen05.commit
 }
 
 // bulkLane is one thread's bulk groups.
@@ -480,24 +481,21 @@ func (w *warp) tensorRows(c *bulkCopy, addr uint64) bool {
 		if c.rows, err = t.pixels(c.op.im2col, at, offsets); err != nil {
 			return bad("%v", err)
 		}
-		c.bytes = int64(len(c.rows)) * int64(c.rows[0].size)
 	case c.op.rows == 0:
-		c.bytes, c.padding = t.bytes()
 		c.rows = t.rows(at)
+	case t.Box[1] != 1:
+		return bad("tensor map with a box of %d rows: gather4 and scatter4 want 1", t.Box[1])
 	default:
-		c.bytes, c.padding = t.bytes()
-		if t.Box[1] != 1 {
-			return bad("tensor map with a box of %d rows: gather4 and scatter4 want 1", t.Box[1])
-		}
-		for i, row := range at[1:] {
+		for _, row := range at[1:] {
+			n, _ := t.bytes(c.rows)
 			for _, r := range t.rows([]int32{at[0], row}) {
-				r.shared += uint32(i) * uint32(c.bytes)
+				r.shared += uint32(n)
 				c.rows = append(c.rows, r)
 			}
 		}
-		c.bytes *= int64(c.op.rows)
-		c.padding *= int64(c.op.rows)
 	}
+	c.bytes, c.padding = t.bytes(c.rows)
+	c.squeezed = !c.op.told && t.Type == ptx.B6x16P32
 	if t.FillNaN {
 		c.fill = nanOf(t.Type)
 	}

@@ -286,14 +286,18 @@ func (w *warp) someUndefinedGlobal(addr uint64, n int) bool {
 // spread calls f for each piece of a row that is contiguous in shared memory:
 // where it lies, where in the row it begins, how long it is.
 func (b *block) spread(c *bulkCopy, r rowCopy, f func(at uint64, i, n int)) {
+	size := int(r.size)
+	if c.squeezed {
+		size = packedPiece
+	}
 	if c.swizzle == (swizzle{}) {
-		f(c.shared+uint64(r.shared), 0, int(r.size))
+		f(c.shared+uint64(r.shared), 0, size)
 		return
 	}
 	base := uint64(b.sharedBase)
-	for i := 0; i < int(r.size); {
+	for i := 0; i < size; {
 		a := base + c.shared + uint64(r.shared) + uint64(i)
-		n := min(c.swizzle.piece-int(a)&(c.swizzle.piece-1), int(r.size)-i)
+		n := min(c.swizzle.piece-int(a)&(c.swizzle.piece-1), size-i)
 		f(c.swizzle.of(a)-base, i, n)
 		i += n
 	}
@@ -309,6 +313,9 @@ func (b *block) readSource(c *bulkCopy) {
 		b.spread(c, r, func(at uint64, i, n int) {
 			copy(c.data[int(r.shared)+i:], b.shared[at:at+uint64(n)])
 		})
+		if c.squeezed {
+			squeeze(c.data[r.shared:][:packedPiece])
+		}
 	}
 }
 
@@ -325,6 +332,9 @@ func (b *block) undefinedSource(c *bulkCopy) {
 			first := int(uint64(r.skip) + from)
 			b.spread(c, *r, func(at uint64, i, k int) {
 				low, high := max(i, first), min(i+k, first+int(n))
+				if c.squeezed {
+					low, high = i, i+k
+				}
 				if reported || low >= high || !b.undef.any(at+uint64(low-i), high-low) {
 					return
 				}

@@ -159,16 +159,13 @@ func (t *TensorMap) pixels(mode im2colMode, at, offsets []int32) ([]rowCopy, err
 	}
 	var rows []rowCopy
 	for i := range count {
-		rows = append(rows, w.row(int64(at[0]), 0))
+		rows = w.row(rows, at[0], 0)
 		if (i+1)%group == 0 {
 			for h := range halo {
-				rows = append(rows, w.row(int64(at[0]), int64(h+1)*int64(t.ElementStrides[1])))
+				rows = w.row(rows, at[0], int64(h+1)*int64(t.ElementStrides[1]))
 			}
 		}
 		w.next()
-	}
-	for i := range rows {
-		rows[i].shared = uint32(i) * rows[i].size
 	}
 	return rows, nil
 }
@@ -205,32 +202,21 @@ func (t *TensorMap) walk(mode im2colMode, at, offsets []int32) (*pixelWalk, erro
 	return w, nil
 }
 
-// row is the pixel at the walk's place, moved along W: channels from first on.
-func (w *pixelWalk) row(first, along int64) rowCopy {
+// row lists the pixel at the walk's place, moved along W: channels from first on.
+func (w *pixelWalk) row(rows []rowCopy, first int32, along int64) []rowCopy {
 	t := w.t
-	size, channels := uint32(t.Type.Size()), int64(t.Im2col.Channels)
-	r := rowCopy{size: uint32(channels) * size}
 	rank := len(t.Dims)
-	if w.image < 0 || uint64(w.image) >= t.Dims[rank-1] {
-		return r
-	}
+	inside := w.image >= 0 && uint64(w.image) < t.Dims[rank-1]
 	addr := t.Address + uint64(w.image)*t.Strides[rank-2]
 	for i, p := range w.place {
 		p += w.shift[i]
 		if i == 0 {
 			p += along
 		}
-		if p < 0 || uint64(p) >= t.Dims[1+i] {
-			return r
-		}
+		inside = inside && p >= 0 && uint64(p) < t.Dims[1+i]
 		addr += uint64(p) * t.Strides[i]
 	}
-	lo, hi := max(first, 0), min(first+channels, int64(t.Dims[0]))
-	if lo < hi {
-		r.skip, r.n = uint32(lo-first)*size, uint32(hi-lo)*size
-		r.global = addr + uint64(lo)*uint64(size)
-	}
-	return r
+	return t.appendRuns(rows, addr, inside, first)
 }
 
 // next goes to the next place: along W, then H and D, then to the next image.

@@ -33,14 +33,27 @@ func (m *drawnPixels) bases(dim int) (list []int64) {
 	return list
 }
 
-func drawPixels(t *rapid.T, modes ...string) *drawnPixels {
+// wholeBytes draws a type whose elements are not packed.
+func wholeBytes(t *rapid.T) packedType {
+	return packedType{typ: rapid.SampledFrom([]ptx.Type{ptx.U8, ptx.F16, ptx.F32, ptx.F64}).Draw(t, "type")}
+}
+
+func drawPixels(t *rapid.T, p packedType, modes ...string) *drawnPixels {
 	m := &drawnPixels{mode: rapid.SampledFrom(modes).Draw(t, "mode")}
-	m.Type = rapid.SampledFrom([]ptx.Type{ptx.U8, ptx.F16, ptx.F32, ptx.F64}).Draw(t, "type")
-	size := uint64(m.Type.Size())
-	m.Swizzle = rapid.SampledFrom([]int{0, 32, 64, 128}).Draw(t, "swizzle")
-	channels := rapid.Uint64Range(1, 4).Draw(t, "chunks") * 16 / size
-	if m.Swizzle > 0 {
-		channels = uint64(m.Swizzle) / size
+	m.packedType, m.Type = p, p.typ
+	unit := m.unit()
+	multiple := uint64(unit.multiple)
+	swizzles, align := []int{0, 32, 64, 128}, uint64(16)
+	if p.held > 64 {
+		swizzles, align = []int{0, 128}, 32
+	}
+	m.Swizzle = rapid.SampledFrom(swizzles).Draw(t, "swizzle")
+	channels := rapid.Uint64Range(1, 4).Draw(t, "chunks") * 16 / uint64(unit.shared) * uint64(unit.elements)
+	switch {
+	case p.held > 64:
+		channels = 128
+	case m.Swizzle > 0:
+		channels = uint64(m.Swizzle/unit.shared) * uint64(unit.elements)
 	}
 	m.FillNaN = m.Type.Float() && rapid.Bool().Draw(t, "nan")
 	wide := strings.HasPrefix(m.mode, "im2col::w")
@@ -55,8 +68,8 @@ func drawPixels(t *rapid.T, modes ...string) *drawnPixels {
 		m.ElementStrides = append(m.ElementStrides, 1)
 		switch {
 		case i == 0:
-			dim = rapid.Uint64Range(1, 2*channels).Draw(t, "channels")
-			step = (dim*size + 15) / 16 * 16
+			dim = multiple * rapid.Uint64Range(1, 2*channels/multiple).Draw(t, "channels")
+			step = (dim/uint64(unit.elements)*uint64(unit.global) + align - 1) / align * align
 		default:
 			m.Strides = append(m.Strides, step)
 			step *= dim
@@ -65,7 +78,7 @@ func drawPixels(t *rapid.T, modes ...string) *drawnPixels {
 		first := int32(0)
 		switch {
 		case i == 0:
-			first = rapid.Int32Range(-2, int32(dim)).Draw(t, "first channel")
+			first = int32(multiple) * rapid.Int32Range(-2, int32(dim/multiple)).Draw(t, "first channel")
 		case i == rank-1:
 			first = rapid.Int32Range(0, int32(dim)-1).Draw(t, "image")
 		case wide && i > 1:
@@ -101,14 +114,16 @@ func drawPixels(t *rapid.T, modes ...string) *drawnPixels {
 // pixel's number in shared memory.
 func (m *drawnPixels) pixel(n int, place []int64, image int64, f func(n int, offset int64)) {
 	rank := len(m.Dims)
-	for c := range int(m.Im2col.Channels) {
-		at := append([]int64{int64(m.at[0]) + int64(c)}, place...)
+	unit := m.unit()
+	units := int(m.Im2col.Channels) / unit.elements
+	for c := range units {
+		at := append([]int64{int64(m.at[0]) + int64(c*unit.elements)}, place...)
 		at = append(at, image)
 		offset, inside := int64(0), true
 		for i := range rank {
 			inside = inside && at[i] >= 0 && at[i] < int64(m.Dims[i])
 			if i == 0 {
-				offset += at[i] * int64(m.Type.Size())
+				offset += at[i] / int64(unit.elements) * int64(unit.global)
 			} else {
 				offset += at[i] * int64(m.Strides[i-1])
 			}
@@ -116,7 +131,7 @@ func (m *drawnPixels) pixel(n int, place []int64, image int64, f func(n int, off
 		if !inside {
 			offset = -1
 		}
-		f(n*int(m.Im2col.Channels)+c, offset)
+		f(n*units+c, offset)
 	}
 }
 
@@ -164,7 +179,7 @@ func (m *drawnPixels) each(f func(n int, offset int64)) int {
 			}
 		}
 	}
-	return n * int(m.Im2col.Channels) * m.Type.Size()
+	return n * int(m.Im2col.Channels) / m.unit().elements * m.unit().shared
 }
 
 // copied is the kernel's text with the copy in the map's mode.
@@ -186,7 +201,7 @@ func (m *drawnPixels) copied(text string) string {
 // pixel.
 func TestIm2colLoads(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := drawPixels(t, "im2col", "im2col::w", "im2col::w::128")
+		m := drawPixels(t, wholeBytes(t), "im2col", "im2col::w", "im2col::w::128")
 		m.edit = m.copied
 		m.checkLoad(t, m.each)
 	})
@@ -195,7 +210,7 @@ func TestIm2colLoads(t *testing.T) {
 // TestIm2colStores: stores write the pixels inside the tensor and nothing else.
 func TestIm2colStores(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := drawPixels(t, "im2col_no_offs")
+		m := drawPixels(t, wholeBytes(t), "im2col_no_offs")
 		m.at[0] = max(m.at[0], 0)
 		m.edit = m.copied
 		m.checkStore(t, m.each)

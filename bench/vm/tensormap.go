@@ -195,15 +195,16 @@ func (t *TensorMap) count(dim int) int {
 	return int((t.Box[dim] + s - 1) / s)
 }
 
-// bytes is the size of a box in shared memory, and how much of it is padding.
-func (t *TensorMap) bytes() (n, padding int64) {
+// bytes is the size of some rows, as long as each other, in shared memory, and how much
+// of it is padding.
+func (t *TensorMap) bytes(rows []rowCopy) (n, padding int64) {
 	unit := bench.UnitOf(t.Type)
-	units := int64(1)
-	for i := range t.Box {
-		units *= int64(t.count(i))
+	if len(rows) == 0 {
+		return 0, 0
 	}
-	units /= int64(unit.Elements)
-	return units * int64(unit.Shared), units * int64(unit.Shared-unit.Global)
+	global := int64(len(rows)) * int64(rows[0].size)
+	n = global / int64(unit.Global) * int64(unit.Shared)
+	return n, n - global
 }
 
 // rowCopy is a run of bytes that is contiguous on both sides of a copy.
@@ -217,19 +218,11 @@ type rowCopy struct {
 
 // rows lists the rows of the box at some coordinates, innermost first.
 func (t *TensorMap) rows(at []int32) []rowCopy {
-	unit := bench.UnitOf(t.Type)
-	size := unit.Global
-	inner := t.count(0) / int(unit.Elements)
-	step := inner // units of a run
-	if t.ElementStrides[0] > 1 || unit.Padded() {
-		step = 1
-	}
 	outer := 1
 	for i := 1; i < len(t.Box); i++ {
 		outer *= t.count(i)
 	}
-	rows := make([]rowCopy, 0, outer*inner/step)
-	shared := uint32(0)
+	rows := make([]rowCopy, 0, outer)
 	for o := range outer {
 		addr := t.Address
 		inside := true
@@ -244,18 +237,35 @@ func (t *TensorMap) rows(at []int32) []rowCopy {
 			}
 			addr += uint64(c) * t.Strides[i-1]
 		}
-		for e := 0; e < inner; e += step {
-			r := rowCopy{shared: shared, size: uint32(step) * size}
-			shared += uint32(step) * unit.Shared
-			first := int64(at[0])/int64(unit.Elements) + int64(e)*int64(t.ElementStrides[0])
-			last := min(first+int64(step), int64(t.Dims[0])/int64(unit.Elements))
-			if lo := max(first, 0); inside && lo < last {
-				r.skip = uint32(lo-first) * size
-				r.n = uint32(last-lo) * size
-				r.global = addr + uint64(lo)*uint64(size)
-			}
-			rows = append(rows, r)
+		rows = t.appendRuns(rows, addr, inside, at[0])
+	}
+	return rows
+}
+
+// appendRuns lists a row of a box, or a pixel, whose elements are those from at on of
+// the ones at an address: in one run where they lie side by side on both sides.
+func (t *TensorMap) appendRuns(rows []rowCopy, addr uint64, inside bool, at int32) []rowCopy {
+	unit := bench.UnitOf(t.Type)
+	size, stride := unit.Global, int64(1)
+	inner := int(t.inner())
+	if t.Im2col == nil {
+		inner, stride = t.count(0), int64(t.ElementStrides[0])
+	}
+	inner /= int(unit.Elements)
+	step := inner // units of a run
+	if stride > 1 || unit.Padded() {
+		step = 1
+	}
+	for e := 0; e < inner; e += step {
+		r := rowCopy{shared: uint32(len(rows)*step) * unit.Shared, size: uint32(step) * size}
+		first := int64(at)/int64(unit.Elements) + int64(e)*stride
+		last := min(first+int64(step), int64(t.Dims[0])/int64(unit.Elements))
+		if lo := max(first, 0); inside && lo < last {
+			r.skip = uint32(lo-first) * size
+			r.n = uint32(last-lo) * size
+			r.global = addr + uint64(lo)*uint64(size)
 		}
+		rows = append(rows, r)
 	}
 	return rows
 }

@@ -64,9 +64,10 @@ func tensorKernel(rank int, bytes int64, store string) string {
 // drawnMap is a random tensor map with a tensor of random bytes.
 type drawnMap struct {
 	bench.TensorMap
-	tensor []byte
-	at     []int32
-	edit   func(text string) string // of the kernel; nil is none
+	packedType // zero of elements of whole bytes
+	tensor     []byte
+	at         []int32
+	edit       func(text string) string // of the kernel; nil is none
 }
 
 func drawMap(t *rapid.T, load bool) *drawnMap {
@@ -227,11 +228,11 @@ func TestTensorLoads(t *testing.T) {
 
 // checkLoad compares what a load brings with the tensor, whose elements each lists.
 func (m *drawnMap) checkLoad(t *rapid.T, each func(f func(n int, offset int64)) int) {
-	size := m.Type.Size()
+	unit := m.unit()
 	n := each(func(int, int64) {})
-	want := make([]byte, n)
+	want := bytes.Repeat([]byte{0xee}, n)
 	each(func(i int, offset int64) {
-		e := make([]byte, size)
+		e := make([]byte, unit.global)
 		switch {
 		case offset >= 0:
 			copy(e, m.tensor[offset:])
@@ -239,28 +240,35 @@ func (m *drawnMap) checkLoad(t *rapid.T, each func(f func(n int, offset int64)) 
 			copy(e, nanBytes(m.Type))
 		}
 		for k := range e {
-			want[m.place(i*size+k)] = e[k]
+			want[m.place(i*unit.shared+k)] = e[k]
 		}
 	})
 	opt := timings[rapid.IntRange(0, len(timings)-1).Draw(t, "timing")]
+	opt.Checks = m.checks(t)
 	_, got := m.run(t, "", bytes.Repeat([]byte{0xee}, n), opt)
 	require.Equal(t, want, got)
 }
 
 // checkStore compares what a store leaves of the tensor with what it is to write.
 func (m *drawnMap) checkStore(t *rapid.T, each func(f func(n int, offset int64)) int) {
-	size := m.Type.Size()
+	unit := m.unit()
 	box := make([]byte, each(func(int, int64) {}))
 	for i := range box {
 		box[i] = byte(i*13 + i>>7 + 1)
 	}
 	want := bytes.Clone(m.tensor)
 	each(func(i int, offset int64) {
-		for k := range size {
-			if offset >= 0 {
-				want[offset+int64(k)] = box[m.place(i*size+k)]
-			}
+		if offset < 0 {
+			return
 		}
+		e := make([]byte, unit.shared)
+		for k := range e {
+			e[k] = box[m.place(i*unit.shared+k)]
+		}
+		if unit.shared > unit.global {
+			e = lowerBits(e, m.bits)
+		}
+		copy(want[offset:], e)
 	})
 	got, _ := m.run(t, "cp", box, timings[rapid.IntRange(0, len(timings)-1).Draw(t, "timing")])
 	require.Equal(t, want, got)
