@@ -14,6 +14,7 @@ type architecture struct {
 	norms int64  // vectors as wide as a layer, in it: a norm's weights, and its biases
 	last  int64  // of the last norm
 	heads int64  // vectors as wide as a head: norms of queries and keys
+	asked bool   // these only if use_qk_norm is true
 
 	biases    biases
 	positions bool // a learned vector for each
@@ -25,7 +26,10 @@ type architecture struct {
 }
 
 // biases are those of matrices.
-type biases struct{ qkv, out, mlp, head bool }
+type biases struct {
+	qkv, out, mlp, head bool
+	never               bool // out, whatever attention_bias says
+}
 
 // windows says which layers see a sliding window of tokens alone.
 type windows uint8
@@ -47,7 +51,7 @@ var architectures = []architecture{
 	{names: "gemma2", norms: 4, last: 1, tied: true, windows: windowTurns},
 	{names: "gemma3_text", norms: 4, last: 1, heads: 2, tied: true, windows: windowTurns},
 	{names: "cohere", norms: 1, last: 1, tied: true},
-	{names: "phi", norms: 2, last: 2, plain: true, biases: biases{true, true, true, true}},
+	{names: "phi", norms: 2, last: 2, plain: true, biases: biases{qkv: true, out: true, mlp: true, head: true}},
 	{names: "gpt_neox", norms: 4, last: 2, plain: true, biases: biases{qkv: true, out: true, mlp: true}},
 	{names: "starcoder2", norms: 4, last: 2, plain: true, tied: true, biases: biases{qkv: true, out: true, mlp: true}},
 	{names: "mixtral", norms: 2, last: 1, mixture: &mixture{count: "num_local_experts", width: "intermediate_size"}},
@@ -58,6 +62,8 @@ var architectures = []architecture{
 	{names: "qwen3_moe", norms: 2, last: 1, heads: 2, windows: windowAsked, mixture: &mixture{count: "num_experts", width: "moe_intermediate_size", layers: qwenLayers}},
 	{names: "deepseek_v2", norms: 2, last: 1, latent: true, mixture: &mixture{count: "n_routed_experts", width: "moe_intermediate_size", layers: deepLayers}},
 	{names: "deepseek_v3 kimi_k2", norms: 2, last: 1, latent: true, mixture: &mixture{count: "n_routed_experts", width: "moe_intermediate_size", layers: deepLayers, correction: true}},
+	{names: "glm4_moe", norms: 2, last: 1, heads: 2, asked: true, biases: biases{never: true},
+		mixture: &mixture{count: "n_routed_experts", width: "moe_intermediate_size", layers: deepLayers, correction: true}},
 	{names: "gpt_oss", norms: 2, last: 1, biases: biases{qkv: true, out: true}, sinks: true, windows: windowTurns,
 		mixture: &mixture{count: "num_local_experts", width: "intermediate_size", biased: true}},
 	{names: "llama4_text", norms: 2, last: 1, windows: windowChunk,
@@ -118,7 +124,7 @@ var others = []struct{ key, what string }{
 }
 
 // mixtures are the model_types whose experts are known.
-const mixtures = "mixtral, phimoe, olmoe, qwen2_moe, qwen3_moe, deepseek_v2, deepseek_v3, kimi_k2, gpt_oss or llama4_text"
+const mixtures = "mixtral, phimoe, olmoe, qwen2_moe, qwen3_moe, deepseek_v2, deepseek_v3, kimi_k2, glm4_moe, gpt_oss or llama4_text"
 
 // known are the keys among others that an architecture is counted by.
 func (a *architecture) known(key string) bool {

@@ -42,7 +42,9 @@ type Config struct {
 	Untyped   bool     // the file names no type, and BF16 is supposed
 	Notes     []string // what the file leaves open, a sentence each
 
-	perLayer, once int64 // parameters of norms and biases
+	perLayer, once       int64 // parameters of norms and biases
+	splitLayer, splitOne int64 // of them: what GPUs that share a layer split, such as biases of heads
+	biased               bool  // keys and values
 }
 
 // Names are the models whose sizes are built in.
@@ -78,23 +80,31 @@ func Lookup(name string) (*Config, error) {
 // matrix is the weights of one kind of a model's matrices.
 type matrix struct {
 	weights   int64
+	whole     int64 // of weights: what each of the GPUs that share a layer has all of
 	quantised bool
+	experts   bool // routed ones, which copies may share
 }
 
 // matrices are all of a model: attention's, those of the MLP, of experts and of shared
 // ones, routers, embedding and positions, head.
 func (c *Config) matrices() []matrix {
 	sparse, width := c.sparse(c.Layers), c.mlpMatrices()*c.Hidden
+	down := int64(0) // the projections to latent vectors
+	if c.Latent != nil {
+		down = c.Layers * c.Hidden * (c.Latent.Kept() + c.Latent.Query)
+	}
 	all := []matrix{
-		{c.Layers * c.attentionWeights(), c.attentionQuantised()},
-		{(c.Layers - sparse) * width * c.FFN, c.mlpQuantised()},
-		{(c.Vocab + c.Positions) * c.Hidden, false},
+		{weights: c.Layers * c.attentionWeights(), whole: down, quantised: c.attentionQuantised()},
+		{weights: (c.Layers - sparse) * width * c.FFN, quantised: c.mlpQuantised()},
+		{weights: (c.Vocab + c.Positions) * c.Hidden, whole: c.Positions * c.Hidden},
 	}
 	if !c.Tied {
-		all = append(all, matrix{c.Vocab * c.Hidden, false})
+		all = append(all, matrix{weights: c.Vocab * c.Hidden})
 	}
 	if e := c.Experts; e != nil {
-		all = append(all, matrix{sparse * c.expertWeights(), c.expertsQuantised()}, matrix{sparse * width * e.Shared, c.mlpQuantised()}, matrix{sparse * c.Hidden * e.Count, false})
+		router := sparse * c.Hidden * e.Count
+		all = append(all, matrix{weights: sparse * c.expertWeights(), quantised: c.expertsQuantised(), experts: true},
+			matrix{weights: sparse * width * e.Shared, quantised: c.mlpQuantised()}, matrix{weights: router, whole: router})
 	}
 	return all
 }
@@ -133,24 +143,27 @@ func (c *Config) mlpMatrices() int64 {
 func (c *Config) vectors(a *architecture) {
 	c.perLayer = a.norms*c.Hidden + a.heads*c.HeadDim
 	if a.sinks {
-		c.perLayer += c.Heads
+		c.splitLayer += c.Heads
 	}
 	if c.Latent != nil {
 		c.perLayer += c.Latent.Rank + c.Latent.Query
 	}
-	if a.biases.qkv {
-		c.perLayer += (c.Heads + 2*c.KVHeads) * c.HeadDim
+	if c.biased = a.biases.qkv; c.biased {
+		c.splitLayer += (c.Heads + 2*c.KVHeads) * c.HeadDim
 	}
 	if a.biases.out {
 		c.perLayer += c.Hidden
 	}
 	if a.biases.mlp && c.Experts == nil {
-		c.perLayer += (c.mlpMatrices()-1)*c.FFN + c.Hidden
+		c.perLayer += c.Hidden
+		c.splitLayer += (c.mlpMatrices() - 1) * c.FFN
 	}
 	c.once = a.last * c.Hidden
 	if a.biases.head {
-		c.once += c.Vocab
+		c.splitOne = c.Vocab
 	}
+	c.perLayer += c.splitLayer
+	c.once += c.splitOne
 }
 
 // windowed is how many of the first layers see a window alone.

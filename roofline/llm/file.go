@@ -306,6 +306,16 @@ func (f *file) rest(c *Config, a *architecture) (err error) {
 			}
 		}
 	}
+	a.biases.out = a.biases.out && !a.biases.never
+	if a.asked {
+		normed, err := f.flag("use_qk_norm", false)
+		if err != nil {
+			return err
+		}
+		if !normed {
+			a.heads = 0
+		}
+	}
 	if a.positions {
 		if c.Positions, err = f.whole("n_positions", mostPositions); err != nil {
 			return err

@@ -167,7 +167,8 @@ func TestParallel(t *testing.T) {
 	eight.TP = 8
 	a, b := analyse(t, one), analyse(t, eight)
 	require.InEpsilon(t, 8, a.Memory.KV/b.Memory.KV, 1e-12)
-	require.InEpsilon(t, 8, a.Memory.Weights/b.Memory.Weights, 1e-12)
+	norms := 2.0 * (80*2 + 1) * 8192 // bytes: each GPU has them all
+	require.InEpsilon(t, (a.Memory.Weights-norms)/8+norms, b.Memory.Weights, 1e-12)
 	require.Len(t, b.Collectives, 1)
 	require.Equal(t, 2.0*80*2*8192, b.Collectives[0].Bytes)
 	require.Greater(t, b.TokensPerSec, 6*a.TokensPerSec)

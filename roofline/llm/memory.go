@@ -77,15 +77,15 @@ func (c *Config) activations() float64 {
 // memory of a GPU of the first stage.
 func (r *Run) memory() Memory {
 	c := r.Config
-	share := float64(r.TP * r.PP)
-	params := float64(c.Parameters()) / share
+	params, bytes := c.shard(r.TP, r.experts())
+	params, bytes = params/float64(r.PP), bytes/float64(r.PP)
 	var m Memory
 	if r.Phase == Train {
 		w, g, o := States(r.Zero, r.DP)
 		m.Weights, m.Gradients, m.Optimiser = w*params, g*params, o*params
 		r.kept(&m)
 	} else {
-		m.Weights = r.weights() / share
+		m.Weights = bytes
 		m.KV, m.Waste = r.cache()
 	}
 	m.Total = m.Weights + m.Gradients + m.Optimiser + m.Activations + m.KV
@@ -97,16 +97,44 @@ func (r *Run) memory() Memory {
 	return m
 }
 
-// weights are the bytes that a copy of the model reads: its part of the routed experts, and
-// all else.
-func (r *Run) weights() float64 {
-	c := r.Config
-	all := c.WeightBytes()
-	if c.Experts == nil {
-		return all
+// shard is what one of tp GPUs that share the layers holds of them all: parameters, and
+// their bytes. It has its part of matrices and of the biases of what they widen to; all of
+// norms, other biases, routers, projections to latent vectors and learned positions, as
+// Megatron-LM and vLLM share them; and a head of keys and values where there are fewer than
+// GPUs. Of routed experts it has those of one of ep copies.
+func (c *Config) shard(tp, ep int64) (parameters, bytes float64) {
+	add := func(all, whole, copies int64, each float64) {
+		n := (float64(whole) + float64(all-whole)/float64(tp)) / float64(copies)
+		parameters += n
+		bytes += each * n
 	}
-	routed := c.weight(c.expertsQuantised()) * float64(c.sparse(c.Layers)*c.expertWeights())
-	return all - routed + routed/float64(r.experts())
+	typed := float64(c.Type.Bytes)
+	for _, m := range c.matrices() {
+		copies := int64(1)
+		if m.experts {
+			copies = ep
+		}
+		add(m.weights, m.whole, copies, c.weight(m.quantised))
+	}
+	vectors, split := c.Layers*c.perLayer+c.once, c.Layers*c.splitLayer+c.splitOne
+	add(vectors, vectors-split, 1, typed)
+	if e := c.Experts; e != nil {
+		sparse := c.sparse(c.Layers)
+		add(sparse*e.vectors, sparse*e.vectors, 1, typed)
+		if e.biases > 0 {
+			add(sparse*e.Count*e.biases, sparse*e.Count*c.Hidden, ep, typed)
+		}
+	}
+	if c.Latent == nil && c.KVHeads < tp {
+		more := float64(c.Layers*2*c.HeadDim) * (1 - float64(c.KVHeads)/float64(tp))
+		parameters += more * float64(c.Hidden)
+		bytes += more * float64(c.Hidden) * c.weight(c.attentionQuantised())
+		if c.biased {
+			parameters += more
+			bytes += more * typed
+		}
+	}
+	return parameters, bytes
 }
 
 // kept activations of a GPU, as counted and by the rule. Checkpointing keeps every

@@ -275,3 +275,16 @@ func TestBadMixtures(t *testing.T) {
 		"n_routed_experts": 8192, "num_experts_per_tok": 8192, "moe_intermediate_size": 4194304, "kv_lora_rank": 65536, "qk_nope_head_dim": 65536, "qk_rope_head_dim": 65536, "v_head_dim": 65536}`)
 	require.ErrorContains(t, err, "kv_lora_rank 65536 with 8192 heads of 131072: more than 1e+18 weights")
 }
+
+// TestGLM: parameters as arXiv 2508.06471 tells them, 355 and 106 billion; it counts those of
+// a token, 32 and 12, without embedding and head.
+func TestGLM(t *testing.T) {
+	for name, want := range map[string]struct{ all, active float64 }{"GLM-4.5": {355, 32}, "GLM-4.5-Air": {106, 12}} {
+		c := model(t, name)
+		require.InEpsilon(t, want.all, float64(c.Parameters())/1e9, 0.01, name)
+		require.InDelta(t, want.active, float64(c.Active()-2*c.Vocab*c.Hidden)/1e9, 0.5, name)
+	}
+	// A layer: two norms, biases of queries, keys and values, and in the larger one norms of heads.
+	require.Equal(t, int64(2*5120+(96+2*8)*128+2*128), model(t, "GLM-4.5").perLayer)
+	require.Equal(t, int64(2*4096+(96+2*8)*128), model(t, "GLM-4.5-Air").perLayer)
+}

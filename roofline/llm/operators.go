@@ -79,7 +79,8 @@ func (p *part) assess(roofs roofline.Roofs, math target.Math) (Operator, error) 
 // weights and moments are read, the latter written with the weights, for the
 // parameters that this GPU has to update.
 func (r *Run) update(roofs roofline.Roofs) (Operator, error) {
-	n := float64(r.Config.Parameters()) / float64(r.TP*r.PP)
+	n, _ := r.Config.shard(r.TP, 1)
+	n /= float64(r.PP)
 	if r.Zero > 0 {
 		n /= float64(r.DP)
 	}
@@ -152,7 +153,8 @@ func (r *Run) collectives() []Collective {
 		if r.Zero == 3 {
 			rings = 1.5
 		}
-		add("sums of gradients", r.DP, 2*float64(c.Parameters())/float64(r.TP*r.PP), rings, true)
+		n, _ := c.shard(r.TP, 1)
+		add("sums of gradients", r.DP, gradientBytes*n/float64(r.PP), rings, true)
 	}
 	return out
 }
