@@ -3,6 +3,7 @@
 package userfile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -36,7 +37,12 @@ func Read(name string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, limit+1))
+	var all bytes.Buffer
+	if info, err := f.Stat(); err == nil {
+		all.Grow(int(min(info.Size(), limit)) + bytes.MinRead)
+	}
+	_, err = all.ReadFrom(io.LimitReader(f, limit+1))
+	text := all.Bytes()
 	if err == nil && int64(len(text)) > limit {
 		err = &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("more than %d bytes", limit)}
 	}

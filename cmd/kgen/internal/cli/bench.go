@@ -129,6 +129,12 @@ func deviceRate(g *target.GPU, c *ceilings.Ceiling) float64 {
 	return p.TFLOPS
 }
 
+// meansGPU says whether a name is a GPU's, by any that --gpu takes.
+func meansGPU(name string, g *target.GPU) bool {
+	found, err := target.Lookup(name)
+	return name == g.ID || name == g.Name || err == nil && found.ID == g.ID
+}
+
 // measuredRoofs puts the best that kgen bench ceilings measured in the place of memory's
 // and the L2's roofs.
 func measuredRoofs(r roofline.Roofs, file string) (roofline.Roofs, error) {
@@ -140,7 +146,7 @@ func measuredRoofs(r roofline.Roofs, file string) (roofline.Roofs, error) {
 	if err := json.Unmarshal(text, &report); err != nil {
 		return r, usagef("--ceilings %s:%w", file, jsontext.Locate(text, err))
 	}
-	if report.GPU != "" && report.GPU != r.GPU.ID {
+	if report.GPU != "" && !meansGPU(report.GPU, r.GPU) {
 		return r, usagef("--ceilings %s: measured on %s, not on %s", file, report.GPU, r.GPU.ID)
 	}
 	used := false

@@ -88,8 +88,10 @@ func (a *app) importFiles(ctx context.Context, f *importFlags, files []string) e
 		return err
 	}
 	r := &importReport{GPU: now.gpu.ID, Unused: append([]string{}, now.unused...), Skipped: now.skipped, Notes: now.notes}
-	for _, j := range now.kernels {
-		r.Kernels = append(r.Kernels, verdictOf(j))
+	if a.json {
+		for _, j := range now.kernels {
+			r.Kernels = append(r.Kernels, verdictOf(j))
+		}
 	}
 	subject := now.subject()
 	if f.before != "" {

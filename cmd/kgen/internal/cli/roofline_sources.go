@@ -158,7 +158,7 @@ func (f *importFlags) read(ctx context.Context, files []string) (*imported, erro
 			err = fmt.Errorf("%w; nor is it Nsight Compute's CSV, a table of times, or what kgen run or kgen tune prints", err)
 		}
 	default:
-		set, err = readProfile(files)
+		set, err = readProfile(files, data)
 	}
 	if err != nil {
 		return nil, usage(err)
@@ -181,8 +181,13 @@ func (f *importFlags) readImport(file string) (data []byte, err error) {
 	return data, usage(err)
 }
 
-func readProfile(files []string) (*imported, error) {
-	r, err := ncu.ReadFiles(files...)
+// readProfile reads Nsight Compute's files, of which the first one's text is at hand.
+func readProfile(files []string, first []byte) (*imported, error) {
+	read := func() (*ncu.Report, error) { return ncu.ReadFiles(files...) }
+	if len(files) == 1 { // which may be standard input
+		read = func() (*ncu.Report, error) { return ncu.Read(bytes.NewReader(first), files[0]) }
+	}
+	r, err := read()
 	if err != nil {
 		return nil, err
 	}
@@ -248,7 +253,7 @@ func (f *importFlags) readJSON(ctx context.Context, file string, text []byte) (*
 	err := json.Unmarshal(text, &keys)
 	has := func(key string) bool { _, ok := keys[key]; return ok }
 	switch {
-	case err == nil && has("best") && !has("trace") && has("kernel") && has("gpu"):
+	case err == nil && bytes.HasPrefix(keys["best"], []byte("[")) && has("kernel") && has("gpu"): // of a replay it is one
 		return readTuning(file, text)
 	case err == nil && has("kernel") && has("provenance"):
 		k, err := counts.Parse(text)
