@@ -55,7 +55,7 @@ func (s small) text(buffers int) string {
 	if s.tensor != nil {
 		b.WriteString(", .param .align 64 .b8 map[128]")
 	}
-	fmt.Fprintf(&b, ")\n%s {\n.reg .b64 %%in<%d>;\n.reg .b32 %%t;\n%s\nmov.u32 %%t, %%tid.x;\n", s.entry, max(buffers, 1), s.regs)
+	fmt.Fprintf(&b, ") %s {\n.reg .b64 %%in<%d>;\n.reg .b32 %%t;\n%s\nmov.u32 %%t, %%tid.x;\n", s.entry, max(buffers, 1), s.regs)
 	for i := range buffers {
 		fmt.Fprintf(&b, "ld.param.u64 %%in%d, [p%d];\n", i, i)
 	}
