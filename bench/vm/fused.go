@@ -228,26 +228,18 @@ type fusedMatrix struct {
 	values    []float64
 }
 
-// prepare takes n rows of k values.
+// prepare takes n rows of k values: where products are two, the lower two of each four
+// first.
 func (m *fusedMatrix) prepare(s *fusedSum, f significands, values []float32, n, k int) {
-	m.exponents, m.values = m.exponents[:0], m.values[:0]
-	add := func(v float32) {
-		m.exponents = append(m.exponents, f.exponent(v))
-		m.values = append(m.values, float64(v))
-	}
-	if !s.apart {
-		for _, v := range values[:n*k] {
-			add(v)
+	values = values[:n*k]
+	m.exponents, m.values = grown(m.exponents, n*k), grown(m.values, n*k)
+	for i, v := range values {
+		at := i
+		if s.apart {
+			col := i % k
+			at += col>>2<<1 + col&1 + col>>1&1*(k/2) - col
 		}
-		return
-	}
-	for row := range n {
-		for half := range 2 { // the lower two of each four first
-			for i := 2 * half; i < k; i += 4 {
-				add(values[row*k+i])
-				add(values[row*k+i+1])
-			}
-		}
+		m.exponents[at], m.values[at] = f.exponent(v), float64(v)
 	}
 }
 
@@ -290,11 +282,9 @@ func (t *fusedTiles) prepareScaled(s *fusedSum, a, b []float32, scaleA, scaleB [
 	}
 }
 
-// scaled returns c and the product of a row and a column with block scales.
+// scaled returns c and the product of a row and a column with block scales, some
+// products of which count as one term.
 func (s *fusedSum) scaled(c float32, t *fusedTiles, row, col, k int, sa, sb []float64) float32 {
-	if s.group == 0 {
-		return t.dot(s, c, row, col, k)
-	}
 	x, y := t.a.values[row*k:][:k], t.b.values[col*k:][:k]
 	top := significandsOf32.exponent(c)
 	for i := range sa {

@@ -130,6 +130,11 @@ func (t *fusedTiles) row(s *fusedSum, c *[eightColumns]float32, row, k int) {
 // multiply is multiply as tensor cores do it, of rows that prepareRows took.
 func (s *fusedSum) multiply(t *fusedTiles, f *fragments, b []float32, rows, k int) {
 	t.b.prepare(s, s.b, b, tileN, k)
+	t.addToFragments(s, f, rows, k)
+}
+
+// addToFragments adds the product of rows and eight columns that prepare took.
+func (t *fusedTiles) addToFragments(s *fusedSum, f *fragments, rows, k int) {
 	t.sided.sideBySide(&t.b, 0, k)
 	for row := range rows {
 		even, odd := &f[2*(row>>3)], &f[2*(row>>3)+1] // columns, of each lane two neighbours

@@ -106,6 +106,13 @@ func (w *warp) mmaScaled(in *inst, op *mmaOp) {
 	t := &w.scratch().fused
 	if op.fused != nil {
 		t.prepareScaled(op.fused, a, b.v[:], sa[:], sb[:tileN], op.k, s.parts)
+		if op.fused.group == 0 {
+			f := &w.scratch().acc
+			w.readAccumulator(f, op.c, op.ct)
+			t.addToFragments(op.fused, f, op.m, op.k)
+			w.writeAccumulator(f, op.d, op.dt)
+			return
+		}
 	}
 	for i, slot := range op.d {
 		d, c := w.r[slot].f32(), *w.r[op.c[i]].f32()

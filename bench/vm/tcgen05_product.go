@@ -324,6 +324,10 @@ func (p *product) addFused(t *productTiles, sums, b []float32, cols int) {
 func (p *product) addScaled(t *productTiles, sums, b []float32, cols, part int) {
 	if p.fused != nil {
 		t.fused.prepareScaled(p.fused, t.a[:], b, t.scaleA[:p.layout.rows], t.scaleB[part*cols:][:cols], p.k, p.op.parts)
+		if p.fused.group == 0 {
+			t.fused.addTo(p.fused, sums, cols, p.k)
+			return
+		}
 	}
 	for i, c := range sums {
 		row, col := i/cols, i%cols
