@@ -203,10 +203,12 @@ const near = 40
 // on lines; and of a crowd, whose dots
 // go without where there is no room.
 var (
-	bestReach = []reach{{6, 200, lines | solid, 0.8, false}, {6, 200, lines | solid, 0.5, false}, {6, 200, solid, 0.8, false}, {6, 200, solid, 0.5, false}}
-	fewReach  = []reach{{6, near, lines | solid, 0.5, false}, {6, near, lines | solid, 0.3, false}, {6, near, solid, 0.5, false}, {near, 200, lines | solid, 0.5, false},
-		{near, 200, lines | solid, 0.25, false}, {near, 200, solid, 0.5, false}, {6, 200, solid, 0.25, false}, {near, 200, lines | solid, 0.5, true}}
-	crowdReach = []reach{{6, 120, lines | solid, 0.5, false}}
+	bestReach = []reach{{6, 200, everything, 0.8, false}, {6, 200, everything, 0.5, false}, {6, 200, roofs | solid, 0.8, false}, {6, 200, roofs | solid, 0.5, false},
+		{6, 200, solid, 0.8, false}, {6, 200, solid, 0.5, false}}
+	fewReach = []reach{{6, near, everything, 0.5, false}, {6, near, everything, 0.3, false}, {6, near, roofs | solid, 0.5, false}, {near, 200, everything, 0.5, false},
+		{near, 200, everything, 0.25, false}, {near, 200, roofs | solid, 0.5, false}, {6, 200, roofs | solid, 0.25, false}, {near, 200, everything, 0.5, true},
+		{6, 200, solid, 0.5, false}, {6, 200, solid, 0.25, false}}
+	crowdReach = []reach{{6, 120, everything, 0.5, false}}
 )
 
 // label writes a dot's name as near as nothing else is in the way, with a leader where

@@ -185,7 +185,8 @@ func (d *drawing) ceilings() {
 		}
 		g.line(faint, b, c)
 		g.line(st, a, b)
-		d.space.takeLine(a, c)
+		d.space.takeAlong(a, b, roofs)
+		d.space.takeLine(b, c)
 	}
 	for _, r := range d.figure.Roofs {
 		st := strong
@@ -196,7 +197,8 @@ func (d *drawing) ceilings() {
 		a, b, c := d.at(d.x.min(), r.TFLOPS), d.at(start, r.TFLOPS), d.at(d.x.max(), r.TFLOPS)
 		g.line(faint, a, b)
 		g.line(st, b, c)
-		d.space.takeLine(a, c)
+		d.space.takeLine(a, b)
+		d.space.takeAlong(b, c, roofs)
 	}
 	d.ridges()
 }
@@ -217,7 +219,7 @@ func (d *drawing) ridges() {
 	d.space.takeLine(at, Point{at.X, bottom})
 	value := d.x.value(at.X)
 	t := Text{At: Point{at.X + 7, bottom - 7}, Size: smallFont, Fill: faded, Text: "ridge " + plain(value)}
-	d.space.place(&t, d.inside, lines|solid)
+	d.space.place(&t, d.inside, everything)
 	g.text(t)
 }
 
@@ -235,27 +237,67 @@ func (d *drawing) ceilingLabels() {
 	}
 }
 
+// Lifts are how far a label's baseline may lie above a slope that it runs along, or below,
+// in pixels: beside the line, or where markers are in the way a little further off.
+var (
+	nearLifts = []float64{6, 8, 10, 12, -14, -16, -18}
+	farLifts  = []float64{14, -20, 16, -22, 18, -24, 20, -26, 23, -29, 26, -32, 30, -36}
+)
+
 // slopeLabel sets the text along its line, at the line's own angle: on the part
-// that can bind and clear of everything, else across other lines, else further
-// up.
+// that can bind and clear of everything, else across lines that are no roofs, else
+// level beside it. Only where all that fails does it cross a roof.
 func (d *drawing) slopeLabel(s Slope) (Text, bool) {
 	a, b := d.at(d.x.min(), d.figure.rate(s, d.x.min())), d.at(d.figure.ridge(s, d.peak), d.peak)
 	angle := math.Atan2(b.Y-a.Y, b.X-a.X)
 	sin, cos := math.Sincos(angle)
 	length := math.Hypot(b.X-a.X, b.Y-a.Y)
 	fits := length - width(s.Label, fontSize, false)
-	for _, try := range []struct {
-		until float64
-		clear layer
-	}{{fits, lines | solid}, {fits, solid}, {length, solid}} {
-		for along := 12.0; along < try.until; along += 8 {
-			for _, lift := range []float64{6, 8, 10, 12, -14, -16, -18} {
+	within := func(until float64, lifts []float64, clear layer) (Text, bool) {
+		for along := 12.0; along < until; along += 8 {
+			for _, lift := range lifts {
 				t := Text{
 					At:     Point{a.X + along*cos + lift*sin, a.Y + along*sin - lift*cos},
 					Anchor: Start, Angle: angle * 180 / math.Pi, Size: fontSize, Fill: ink, Text: s.Label,
 				}
-				if d.space.place(&t, d.inside, try.clear) {
-					t.Halo = try.clear&lines == 0
+				if d.space.place(&t, d.inside, clear) {
+					t.Halo = clear&lines == 0
+					return t, true
+				}
+			}
+		}
+		return Text{}, false
+	}
+	for _, try := range []struct {
+		until float64
+		lifts []float64
+		clear layer
+	}{{fits, nearLifts, everything}, {fits, farLifts, everything}, {fits, nearLifts, roofs | solid}, {fits, farLifts, roofs | solid}, {length, nearLifts, roofs | solid}} {
+		if t, ok := within(try.until, try.lifts, try.clear); ok {
+			return t, true
+		}
+	}
+	if t, ok := d.levelLabel(s, a, b); ok {
+		return t, true
+	}
+	return within(length, nearLifts, solid)
+}
+
+// levelLabel sets a slope's text level beside the part from a to b, from its lower end on.
+func (d *drawing) levelLabel(s Slope, a, b Point) (Text, bool) {
+	length := math.Hypot(b.X-a.X, b.Y-a.Y)
+	for _, clear := range []layer{everything, roofs | solid} {
+		for along := 12.0; along < length; along += 8 {
+			for _, side := range []struct {
+				away   float64
+				anchor Anchor
+			}{{-8, End}, {12, Start}} {
+				t := Text{
+					At:     Point{a.X + along/length*(b.X-a.X) + side.away, a.Y + along/length*(b.Y-a.Y) + 4},
+					Anchor: side.anchor, Size: fontSize, Fill: ink, Text: s.Label,
+				}
+				if d.space.place(&t, d.inside, clear) {
+					t.Halo = clear&lines == 0
 					return t, true
 				}
 			}
@@ -264,18 +306,22 @@ func (d *drawing) slopeLabel(s Slope) (Text, bool) {
 	return Text{}, false
 }
 
-// roofLabel sets the text above its line or below, clear of everything, else
-// across lines and clouds, which are where roofs lie close together.
+// roofLabel sets the text above its line or below, clear of everything, else across
+// lines and clouds, else in smaller letters, else across other roofs, where they lie
+// close together.
 func (d *drawing) roofLabel(g *Group, r Roof) {
 	y := d.y.at(r.TFLOPS)
-	for _, clear := range []layer{lines | solid, solid} {
+	for _, try := range []struct {
+		size  float64
+		clear layer
+	}{{fontSize, everything}, {fontSize, roofs | solid}, {smallFont, roofs | solid}, {fontSize, solid}} {
 		for _, lift := range []float64{6, -(fontSize + 2)} {
 			for x := d.inside.x1 - 6; x > d.inside.x0; x -= 10 {
-				t := Text{At: Point{x, y - lift}, Anchor: End, Size: fontSize, Fill: ink, Text: r.Label}
-				if !d.space.place(&t, d.inside, clear) {
+				t := Text{At: Point{x, y - lift}, Anchor: End, Size: try.size, Fill: ink, Text: r.Label}
+				if !d.space.place(&t, d.inside, try.clear) {
 					continue
 				}
-				t.Halo = clear&lines == 0
+				t.Halo = try.clear&lines == 0
 				g.text(t)
 				return
 			}
@@ -301,7 +347,7 @@ func (d *drawing) walls() {
 
 func (d *drawing) wallLabel(g *Group, w Wall, x float64) {
 	top, bottom := d.scene.Frame[0].Y, d.scene.Frame[1].Y
-	for _, clear := range []layer{lines | solid, solid} {
+	for _, clear := range []layer{everything, roofs | solid, solid} {
 		for down := 8.0; down < bottom-top; down += 12 {
 			t := Text{At: Point{x - 4, top + down}, Anchor: End, Angle: -90, Size: smallFont, Fill: faded, Text: w.Label}
 			if d.space.place(&t, d.inside, clear) {

@@ -29,7 +29,34 @@ func golden(t *testing.T, name string, f *Figure) {
 	t.Helper()
 	scene, err := f.Scene()
 	require.NoError(t, err)
+	clearOfRoofs(t, scene)
 	goldenScene(t, name, scene)
+}
+
+// clearOfRoofs requires that no label lies across a roof or a slope where it binds.
+func clearOfRoofs(t *testing.T, scene *Scene) {
+	t.Helper()
+	var drawn []*Line
+	var texts []*Text
+	for _, g := range scene.Groups {
+		for _, e := range g.Elements {
+			switch {
+			case g.Name == "ceilings" && e.Line.Style.Stroke == ink:
+				drawn = append(drawn, e.Line)
+			case e.Text != nil && strings.HasSuffix(g.Name, "labels"):
+				texts = append(texts, e.Text)
+			}
+		}
+	}
+	require.NotEmpty(t, drawn)
+	for _, text := range texts {
+		for _, b := range text.boxes() {
+			for _, l := range drawn {
+				clear := along(l.Points[0], l.Points[1], func(at box) bool { return at.x0 <= b.x0 || at.x0 >= b.x1 || at.y0 <= b.y0 || at.y0 >= b.y1 })
+				require.True(t, clear, "%q lies across a roof", text.Text)
+			}
+		}
+	}
 }
 
 func goldenScene(t *testing.T, name string, scene *Scene) {

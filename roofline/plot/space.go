@@ -5,12 +5,16 @@ import "math"
 // box is an upright rectangle in pixels.
 type box struct{ x0, y0, x1, y1 float64 }
 
-// layer says what takes a cell: lines may be crossed in need, the rest not.
+// layer says what takes a cell: lines may be crossed in need, roofs where nothing else
+// is left, the rest not.
 type layer uint8
 
 const (
 	lines layer = 1 << iota
+	roofs       // where they bind
 	solid       // markers and text
+
+	everything = lines | roofs | solid
 )
 
 // space knows which cells of a scene are taken, so that labels keep clear of
@@ -57,8 +61,10 @@ func (s *space) take(b box, as layer) {
 }
 
 // takeLine takes the cells along a straight line.
-func (s *space) takeLine(a, b Point) {
-	along(a, b, func(at box) bool { s.take(at, lines); return true })
+func (s *space) takeLine(a, b Point) { s.takeAlong(a, b, lines) }
+
+func (s *space) takeAlong(a, b Point, as layer) {
+	along(a, b, func(at box) bool { s.take(at, as); return true })
 }
 
 // clearLine says whether a straight line meets no marker and no text.

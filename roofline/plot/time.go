@@ -156,7 +156,7 @@ func (d *drawing) cornerLabel(g *Group, c Corner, left, corner, foot Point, colo
 		tries = append(tries, level(along))
 	}
 	for _, t := range tries {
-		if d.space.place(&t, d.inside, lines|solid) {
+		if d.space.place(&t, d.inside, everything) {
 			g.text(t)
 			return
 		}
