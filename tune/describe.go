@@ -2,6 +2,7 @@ package tune
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/kgen-dev/kgen/bench/launchfile"
 	"github.com/kgen-dev/kgen/codegen"
@@ -21,6 +22,11 @@ func Describe(f *family.Family, p family.Problem, g *target.GPU, c space.Config,
 	d, err := launchfile.Describe(compiled, plan, Arguments(args), written)
 	if err != nil {
 		return nil, err
+	}
+	for _, e := range f.Sizes {
+		if of := slices.IndexFunc(f.Sizes, func(o family.Extent) bool { return o.Field == e.MultipleOf }); of >= 0 {
+			d.RequireMultiple(compiled, e.Symbol, f.Sizes[of].Symbol)
+		}
 	}
 	d.Kgen, d.Family = version, f.Name
 	d.GPU.ID, d.GPU.Name = g.ID, g.Name

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -61,6 +63,40 @@ func TestLaunchFilesSuffice(t *testing.T) {
 			}
 			require.Equal(t, c.maps, maps)
 			launched(t, dir, d, p, gpu)
+		})
+	}
+}
+
+// What kernels were compiled with stands in the description, and what they do not read
+// because another size says it.
+func TestLaunchRequires(t *testing.T) {
+	for _, c := range []struct {
+		family string
+		flags  map[string]string
+		want   []string // all of the first launch that begin with dim and are no multiples of a number
+	}{
+		{"gemm", map[string]string{"m": "50", "n": "34", "k": "78"},
+			[]string{"dim(b, 0) = dim(a, 1)", "dim(c, 0) = dim(a, 0)", "dim(c, 1) = dim(b, 1)"}},
+		{"flashattn", map[string]string{"batch": "1", "heads": "2", "kv-heads": "1", "seq": "130", "seq-kv": "140", "head-dim": "64"}, []string{
+			"dim(q, 3) = 64", "dim(k, 0) = dim(q, 0)", "dim(k, 3) = 64", "dim(v, 0) = dim(q, 0)", "dim(v, 1) = dim(k, 1)", "dim(v, 2) = dim(k, 2)", "dim(v, 3) = 64",
+			"dim(o, 0) = dim(q, 0)", "dim(o, 1) = dim(q, 1)", "dim(o, 2) = dim(q, 2)", "dim(o, 3) = 64",
+			"dim(lse, 0) = dim(q, 0)", "dim(lse, 1) = dim(q, 2)", "dim(lse, 2) = dim(q, 1)", "dim(q, 2) % dim(k, 2) = 0",
+		}},
+	} {
+		t.Run(c.family, func(t *testing.T) {
+			f, err := kernels.Family(c.family)
+			require.NoError(t, err)
+			gpu, err := target.Lookup("a100")
+			require.NoError(t, err)
+			p, err := f.Problem(c.flags, gpu)
+			require.NoError(t, err)
+			var got []string
+			for _, r := range described(t, t.TempDir(), f, p, gpu, nil).Launches[0].Requires {
+				if strings.HasPrefix(r, "dim(") && !regexp.MustCompile(`% \d+ = 0| in `).MatchString(r) {
+					got = append(got, r)
+				}
+			}
+			require.Equal(t, c.want, got)
 		})
 	}
 }

@@ -45,8 +45,7 @@ func TestLaunchExample(t *testing.T) {
 	require.NoError(t, err)
 	driver, err := filepath.Abs(filepath.Join("testdata", "launch", "driver.cpp"))
 	require.NoError(t, err)
-	// The header is for C.
-	build := exec.CommandContext(t.Context(), compiler, "-std=c++17", "-Wall", "-D_Alignas=alignas", "-D_Static_assert=static_assert", "-I", include, "gemm.cpp", driver, "-o", "gemm")
+	build := exec.CommandContext(t.Context(), compiler, "-std=c++17", "-Wall", "-Wextra", "-Werror", "-I", include, "gemm.cpp", driver, "-o", "gemm")
 	build.Dir = dir
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))

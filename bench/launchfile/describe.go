@@ -8,6 +8,7 @@ import (
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen"
+	"github.com/kgen-dev/kgen/ir"
 )
 
 // Describe writes down a plan for arguments, of which some are written. What no plan
@@ -86,6 +87,7 @@ func (f *File) launch(c *codegen.Compiled, i int, s *codegen.PlanStep) (*Launch,
 			}
 		}
 	}
+	l.Requires = append(l.Requires, f.sizes(tile, names)...)
 	for j, a := range s.Args {
 		q := k.Params[j]
 		p := Param{Name: thread.Params[j].Name, Bytes: a.Bytes}
@@ -101,6 +103,51 @@ func (f *File) launch(c *codegen.Compiled, i int, s *codegen.PlanStep) (*Launch,
 		l.Params = append(l.Params, p)
 	}
 	return l, nil
+}
+
+// sizes are what a kernel takes for granted of the sizes of the tensors that it is given
+// by names: the constants that it was compiled with, and which are the same.
+func (f *File) sizes(k *ir.Kernel, names []string) []string {
+	var all []string
+	first := map[string]string{} // of a symbol: the dimension that has it
+	for i, v := range k.Params {
+		if !slices.ContainsFunc(f.Tensors, func(t Tensor) bool { return t.Name == names[i] }) {
+			continue
+		}
+		for d, n := range v.Type.Dims {
+			of := fmt.Sprintf("dim(%s, %d)", names[i], d)
+			switch {
+			case n.Size > 0:
+				all = append(all, fmt.Sprintf("%s = %d", of, n.Size))
+			case n.Sym == "":
+			case first[n.Sym] == "":
+				first[n.Sym] = of
+			default:
+				all = append(all, of+" = "+first[n.Sym])
+			}
+		}
+	}
+	return all
+}
+
+// RequireMultiple states that kernels take the size of one symbol for a multiple of
+// another's, in every launch.
+func (f *File) RequireMultiple(c *codegen.Compiled, symbol, of string) {
+	dim := map[string]string{} // of a symbol of the program, by the first tensor that has it
+	for _, v := range c.Program.Params {
+		for d, n := range v.Type.Dims {
+			if n.Sym != "" && dim[n.Sym] == "" {
+				dim[n.Sym] = fmt.Sprintf("dim(%s, %d)", v.Name, d)
+			}
+		}
+	}
+	if dim[symbol] == "" || dim[of] == "" {
+		return
+	}
+	for i := range f.Launches {
+		l := &f.Launches[i]
+		l.Requires = append(l.Requires, fmt.Sprintf("%s %% %s = 0", dim[symbol], dim[of]))
+	}
 }
 
 // param fills in what the kinds differ in.

@@ -57,3 +57,30 @@ func TestSpacePage(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"json": jsonValue},
 	})
 }
+
+// docs/launch.md works by copying: its commands in order, after which the example has the
+// cubin that it reads and a case the PTX.
+func TestLaunchPage(t *testing.T) {
+	nvrtctest.Compiler(t)
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "launch.md"))
+	require.NoError(t, err)
+	commands := commandOf.FindAllString(string(page), -1)
+	require.Len(t, commands, 3)
+	var script strings.Builder
+	script.WriteString("# docs/launch.md\n")
+	for _, c := range commands {
+		script.WriteString("exec " + strings.TrimSpace(c) + "\n")
+	}
+	script.WriteString(`stdout 'kgen run case.json'
+exists gemm.cubin
+json gemm.json files.cubin gemm.cubin
+json gemm.json files.ptx gemm.ptx
+json emitted.json files.ptx emitted.ptx
+`)
+	file := filepath.Join(t.TempDir(), "launch.txtar")
+	require.NoError(t, os.WriteFile(file, []byte(script.String()), 0o666))
+	testscript.Run(t, testscript.Params{
+		Files: []string{file}, RequireExplicitExec: true, RequireUniqueNames: true, Setup: setup, Condition: condition,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"json": jsonValue},
+	})
+}

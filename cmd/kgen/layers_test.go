@@ -39,7 +39,7 @@ var layers = map[string][]string{
 	"kernels":            {"ir", "ir/num", "codegen/target", "kernels/..."},
 	"bench":              {"ir/num", "codegen", "codegen/atomicfile", "codegen/ptx", "codegen/target", "bench/numcheck", "internal/userfile"},
 	"bench/ceilings":     {"bench"},
-	"bench/launchfile":   {"bench", "bench/numcheck", "codegen", "internal/jsontext", "internal/userfile"},
+	"bench/launchfile":   {"bench", "bench/numcheck", "codegen", "ir", "internal/jsontext", "internal/userfile"},
 	"bench/vm":           {"bench", "bench/numcheck", "bench/vm/...", "ir/num", "codegen/ptx", "codegen/target"},
 	"bench/cuda":         {"bench", "codegen/ptx"},
 	"tune":               {"kernels/...", "codegen/...", "bench", "bench/launchfile", "bench/numcheck", "bench/vm", "roofline/...", "tune/...", "ir/num", "internal/jsontext", "internal/userfile"},

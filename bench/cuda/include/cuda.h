@@ -1,5 +1,5 @@
 // The part of the CUDA driver's interface that the binding needs, so that it builds where
-// no toolkit is: names, numbers and layouts of CUDA 12.x. Its functions are in calls.h
+// no toolkit is, as C or C++: names, numbers and layouts of CUDA 12.x. Its functions are in calls.h
 // and defined in ../calls.c.
 #ifndef KGEN_CUDA_H
 #define KGEN_CUDA_H
@@ -7,6 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h> // the binding expects it from here
+
+#ifdef __cplusplus
+#define KGEN_ALIGNAS(bytes) alignas(bytes)
+#define KGEN_STATIC_ASSERT static_assert
+extern "C" {
+#else
+#define KGEN_ALIGNAS(bytes) _Alignas(bytes)
+#define KGEN_STATIC_ASSERT _Static_assert
+#endif
 
 #define CUDA_VERSION 12090
 
@@ -243,13 +252,17 @@ typedef struct {
 } CUlaunchConfig;
 
 typedef struct {
-	_Alignas(64) cuuint64_t opaque[16];
+	KGEN_ALIGNAS(64) cuuint64_t opaque[16];
 } CUtensorMap;
 
-_Static_assert(sizeof(CUlaunchAttribute) == 72 && sizeof(CUlaunchConfig) == 56 && sizeof(CUtensorMap) == 128, "layouts of the driver");
+KGEN_STATIC_ASSERT(sizeof(CUlaunchAttribute) == 72 && sizeof(CUlaunchConfig) == 56 && sizeof(CUtensorMap) == 128, "layouts of the driver");
 
 #define CALL(name, symbol, params, args) CUresult name params;
 #include "calls.h"
 #undef CALL
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

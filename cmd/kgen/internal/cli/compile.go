@@ -58,67 +58,122 @@ type resources struct {
 func (a *app) compileCommand() *cobra.Command {
 	via := &choice{value: "nvrtc", words: []string{"nvrtc", "ptxas"}}
 	var set []string
-	var file, launch string
+	var out compileFiles
 	return a.familyCommand(familyVerb{
 		name:  "compile",
 		short: "Compile one configuration to a cubin and print its resources",
 		long: `Compile one configuration to a cubin, by NVRTC from CUDA C or by ptxas from
 PTX, and print what its kernels need: registers, shared memory, spills, and by
 formula how many blocks an SM holds at once. Without --set the configuration is
-the problem's default. What was compiled before comes from the cache.`,
+the problem's default. What was compiled before comes from the cache.
+
+--launch writes how a program launches the kernels for these sizes: grids, parameters,
+tensor maps, memory. It names the cubin and the PTX that -o and --ptx write.`,
 		example: `  kgen compile gemm --gpu a100
-  kgen compile flashattn --gpu h100 --set BN=64 --via ptxas -o attention.cubin --json`,
+  kgen compile flashattn --gpu h100 --set BN=64 --via ptxas -o attention.cubin --json
+  kgen compile gemm --gpu h100 -o gemm.cubin --ptx gemm.ptx --launch gemm.json`,
 		flags: func(c *cobra.Command) {
 			settingFlag(c, &set)
 			choiceFlag(c, via, "via", "what compiles: NVRTC from CUDA C, or ptxas from PTX")
-			c.Flags().StringVarP(&file, "output", "o", "", "write the cubin to `FILE`, whole or not at all")
-			launchFlag(c, &launch)
+			c.Flags().StringVarP(&out.cubin, "output", "o", "", "write the cubin to `FILE`, whole or not at all")
+			c.Flags().StringVar(&out.ptx, "ptx", "", "write the PTX of the same kernels to `FILE`")
+			launchFlag(c, &out.launch)
 			a.jsonFlag(c)
 		},
 		run: func(ctx context.Context, j *job) error {
-			if file == "-" {
-				return usagef("-o -: standard output is for the resources: want a file")
-			}
-			if err := checkOutput(file); err != nil {
+			if err := out.check(); err != nil {
 				return err
 			}
-			if err := checkLaunch(launch, file); err != nil {
-				return err
-			}
-			r, image, d, err := a.compile(ctx, j, set, via.value)
+			r, b, err := a.compile(ctx, j, set, via.value)
 			if err != nil {
 				return err
 			}
-			if file != "" {
-				if err := writeFile("-o", file, image); err != nil {
-					return err
-				}
-				if r.Cubin, err = filepath.Abs(file); err != nil {
-					return err
-				}
-			}
-			if launch != "" {
-				if d.Files.Cubin, err = beside(file, launch); err != nil {
-					return err
-				}
-				if err := writeLaunch(launch, d); err != nil {
-					return err
-				}
+			if err := out.write(r, b); err != nil {
+				return err
 			}
 			return a.printCubin(r)
 		},
 	})
 }
 
+// compileFiles are the files that kgen compile writes, each if it is named.
+type compileFiles struct {
+	cubin, ptx, launch string
+}
+
+func (f *compileFiles) check() error {
+	switch {
+	case f.cubin == "-":
+		return usagef("-o -: standard output is for the resources: want a file")
+	case f.ptx == "-":
+		return usagef("--ptx -: standard output is for the resources: want a file, or kgen emit --stage ptx")
+	case f.ptx != "" && f.ptx == f.cubin:
+		return usagef("--ptx %s: that is -o: want another file", f.ptx)
+	case f.ptx != "" && f.ptx == f.launch:
+		return usagef("--launch %s: that is --ptx: want another file", f.launch)
+	}
+	if err := checkOutput(f.cubin); err != nil {
+		return err
+	}
+	if err := checkOutput(f.ptx); err != nil {
+		return err
+	}
+	return checkLaunch(f.launch, f.cubin)
+}
+
+// write writes them, and where the cubin is into the report.
+func (f *compileFiles) write(r *cubinReport, b *built) (err error) {
+	if f.cubin != "" {
+		if err := writeFile("-o", f.cubin, b.cubin); err != nil {
+			return err
+		}
+		if r.Cubin, err = filepath.Abs(f.cubin); err != nil {
+			return err
+		}
+	}
+	if f.launch != "" {
+		files := &b.launch.Files
+		if files.Cubin, err = beside(f.cubin, f.launch); err != nil {
+			return err
+		}
+		if files.PTX, err = beside(f.ptx, f.launch); err != nil {
+			return err
+		}
+	}
+	if f.ptx != "" {
+		text, err := b.program.PTX()
+		if err != nil {
+			return compileError(err)
+		}
+		if f.launch != "" {
+			text = b.launch.Comment(filepath.Base(f.launch)) + "\n" + text
+		}
+		if err := writeFile("--ptx", f.ptx, []byte(text)); err != nil {
+			return err
+		}
+	}
+	if f.launch == "" {
+		return nil
+	}
+	return writeLaunch(f.launch, b.launch)
+}
+
+// built is a configuration's program, compiled, with how to launch it.
+type built struct {
+	program *codegen.Compiled
+	cubin   []byte
+	launch  *launchfile.File
+}
+
 // compile makes the configuration's cubin, with what it takes and how to launch it.
-func (a *app) compile(ctx context.Context, j *job, set []string, via string) (*cubinReport, []byte, *launchfile.File, error) {
+func (a *app) compile(ctx context.Context, j *job, set []string, via string) (*cubinReport, *built, error) {
 	config, err := j.config(set)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	c, plan, err := j.lower(config, codegen.Options{Verify: true})
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	r := &cubinReport{
 		Kernel: j.family.Name, GPU: j.gpu.ID, Problem: j.problem.Settings(), Config: config, Via: via, Arch: c.Module.Arch,
@@ -130,18 +185,18 @@ func (a *app) compile(ctx context.Context, j *job, set []string, via string) (*c
 	}
 	image, err := build(ctx, c, r)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	r.Bytes = len(image)
 	if r.Kernels, err = kernelResources(c, j.gpu, image); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	d, err := j.describe(config, c, plan)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	d.Compiler = r.Compiler
-	return r, image, d, nil
+	return r, &built{c, image, d}, nil
 }
 
 // openCache is the cache of compiled kernels, or none where it cannot be used.

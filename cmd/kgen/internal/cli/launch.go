@@ -73,7 +73,7 @@ func (a *app) newCaseOf(name, file string) error {
 		return usage(err)
 	}
 	if d.Files.PTX == "" {
-		return usagef("%s names no PTX: want one of kgen tune, or of kgen emit --stage ptx -o FILE.ptx --launch FILE", name)
+		return usagef("%s names no PTX: want one of kgen tune, of kgen compile --ptx FILE.ptx --launch FILE, or of kgen emit --stage ptx -o FILE.ptx --launch FILE", name)
 	}
 	ptxFile := d.Files.PTX
 	if !filepath.IsAbs(ptxFile) {
