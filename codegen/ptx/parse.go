@@ -218,6 +218,9 @@ func (p *parser) module() *Module {
 	return m
 }
 
+// sizedAddresses is the first PTX with .address_size; before, addresses have 32 bits.
+var sizedAddresses = Version{2, 3}
+
 // header reads `.version`, which must come first, `.target` and
 // `.address_size`. PTX wants .target second; a .file may stand between.
 func (p *parser) header(m *Module) {
@@ -232,8 +235,11 @@ func (p *parser) header(m *Module) {
 		p.expected("`.target` after `.version`")
 	}
 	m.Targets = p.targets()
-	if p.acceptDot("address_size") {
-		pos := p.pos
+	if pos := p.pos; p.acceptDot("address_size") {
+		if m.Version.Less(sizedAddresses) {
+			p.fail(pos, ".address_size needs PTX %s: the module is PTX %s", sizedAddresses, m.Version)
+		}
+		pos = p.pos
 		if m.AddressSize = int(p.integer("address size", 0, 64)); m.AddressSize != 32 && m.AddressSize != 64 {
 			p.fail(pos, "address size %d: want 32 or 64", m.AddressSize)
 		}

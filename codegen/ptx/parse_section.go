@@ -1,6 +1,9 @@
 package ptx
 
-import "strings"
+import (
+	"math"
+	"strings"
+)
 
 // section reads `.section .name { ... }`. What it holds are numbers for debuggers:
 // they are checked, and kept as text.
@@ -78,7 +81,7 @@ func (p *parser) debugNumber(bits uint) {
 		p.expected("a number")
 	}
 	v := p.unary()
-	most, least := uint64(1)<<bits-1, uint64(1)<<(bits-1)
+	most, least := uint64(1)<<bits-1, min(uint64(1)<<(bits-1), math.MaxInt64) // as ptxas negates what 63 bits hold
 	switch {
 	case v.kind != ImmInt && v.kind != ImmUint:
 	case minus && v.bits <= least, !minus && (v.bits <= most || bits >= 32):

@@ -90,9 +90,12 @@ func (p *printer) tabs() {
 }
 
 func (p *printer) module(m *Module) {
-	p.s(".version ", m.Version.String(), "\n.target ", strings.Join(m.Targets, ", "), "\n.address_size ")
-	p.n(int64(m.AddressSize))
-	p.s("\n")
+	p.s(".version ", m.Version.String(), "\n.target ", strings.Join(m.Targets, ", "), "\n")
+	if !m.Version.Less(sizedAddresses) {
+		p.s(".address_size ")
+		p.n(int64(m.AddressSize))
+		p.s("\n")
+	}
 	for i, d := range m.Decls {
 		f, isFunc := d.(*Function)
 		if i == 0 || isFunc {
