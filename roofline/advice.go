@@ -17,7 +17,7 @@ const (
 // in the order in which they explain away later ones.
 func (j *Judged) advise() string {
 	for _, rule := range []func(*Judged) string{
-		adviseDoubt, adviseConflicts, adviseSectors, adviseSpills, adviseTraffic, adviseWaves, adviseLatency, adviseBound,
+		adviseDoubt, adviseConflicts, adviseSectors, adviseSpills, adviseBusy, adviseTraffic, adviseWaves, adviseLatency, adviseBound,
 	} {
 		if s := rule(j); s != "" {
 			return s
@@ -126,9 +126,9 @@ func adviseLatency(j *Judged) string {
 	case j.Binding.Unit == Launch:
 		return ""
 	case j.Kernel.Seen.Occupancy > 0 && j.Kernel.Seen.Occupancy < fewWarps:
-		return fmt.Sprintf("waits: no unit is busy for more than %s of the time and %.0f %% of the warps are there: more warps, or more copies under way for each", percent(j.Verdict.Score), 100*j.Kernel.Seen.Occupancy)
+		return fmt.Sprintf("waits: %s and %.0f %% of the warps are there: more warps, or more copies under way for each", j.idle(), 100*j.Kernel.Seen.Occupancy)
 	}
-	return fmt.Sprintf("waits: no unit is busy for more than %s of the time: more stages of copies under way, fewer barriers, more independent instructions", percent(j.Verdict.Score))
+	return fmt.Sprintf("waits: %s: more stages of copies under way, fewer barriers, more independent instructions", j.idle())
 }
 
 // percent writes a share without decimals, but with a digit that is not 0.

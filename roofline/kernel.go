@@ -31,6 +31,7 @@ type Seen struct {
 	Blocks          float64 // of the grid
 	HitRate         float64 // of the L2, a share
 	Spilled         float64 // bytes of local memory moved
+	Busy            []Busy  // what a profiler saw of the parts of the GPU, in the order of Parts
 	Worst           string  // the place with the most bank conflicts or sectors, in words
 }
 

@@ -93,7 +93,7 @@ func passes(a, b *launch) bool {
 			news++
 		}
 	}
-	// Passes may share what every pass has: time and cycles.
+	// Passes may share what every pass has: time, cycles and how busy the GPU was.
 	for _, m := range timeMetrics {
 		if a.metrics.get(m) != nil && b.metrics.get(m) != nil {
 			shared--
@@ -110,7 +110,7 @@ var timeMetrics = func() []string {
 			out = append(out, s.terms[0].metric)
 		}
 	}
-	return out
+	return append(out, sorted(busyParts)...)
 }()
 
 // merge takes another pass' metrics in. The time is that of the pass that counted
@@ -312,5 +312,6 @@ func kernelOf(group []*launch, volta bool) (*roofline.Kernel, error) {
 	if k.Work.Operations, err = operations(group, volta); err != nil {
 		return nil, err
 	}
-	return k, nil
+	k.Seen.Busy, err = busy(group)
+	return k, err
 }

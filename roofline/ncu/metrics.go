@@ -199,5 +199,8 @@ var dimensionOf = func() map[string]dimension {
 	for _, f := range vectorFLOPs {
 		add(f.source)
 	}
+	for name := range busyParts {
+		m[name] = percent
+	}
 	return m
 }()

@@ -257,6 +257,9 @@ func (t *table) set(l *launch, name string, v value) error {
 	if err := describes(name, v); err != nil {
 		return err
 	}
+	if name == memoryLabel && v.unit == "%" {
+		name = memoryShare
+	}
 	m := t.named(name)
 	if !m.identity {
 		t.numbers.add(&v)

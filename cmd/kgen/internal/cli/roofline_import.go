@@ -59,7 +59,9 @@ Each kernel is held to the limits of the GPU that the file names (of the virtual
 the one that it ran as), or of --gpu; a note
 says where they differ, and files of two GPUs are refused. What a
 file does not know of a launch's useful work --flops and --bytes give: a tuning space
-needs both. --before FILE has the same kernels before a change, and -o draws arrows.`,
+needs both. A launch takes what it takes at least, a floor of its own; Nsight Compute
+times the kernel alone, without it. Where the profiler saw a part of the GPU busier than
+the work it counted explains, the verdict says so. --before FILE has the same kernels before a change, and -o draws arrows.`,
 		Example: `  kgen roofline import time.csv instructions.csv --gpu h100
   kgen roofline import now.csv --before then.csv -o change.svg
   kgen tune gemm --gpu a100 --json > best.json && kgen roofline import best.json --view floors -o best.html

@@ -43,6 +43,7 @@ type imported struct {
 	fits  bool              // nobody asked for it: it is the oldest that the kernel fits
 	cc    string            // its compute capability, if the file tells
 	space bool              // a tuning space, whose work the flags tell
+	bare  bool              // times are of kernels alone, without what a launch takes
 }
 
 // maxImport bounds a file.
@@ -69,8 +70,12 @@ func (f *importFlags) judged(ctx context.Context, files []string) (*imported, er
 	if err != nil {
 		return nil, err
 	}
+	byShare := 0
 	for i := range set.found {
 		k := &set.found[i]
+		if k.FromBusy(roofs) {
+			byShare++
+		}
 		if f.flops.value > 0 && len(k.Work.Operations) == 0 {
 			k.Work.Operations = []roofline.Operations{{Math: target.Math(f.math.value), Count: roofline.Formula(f.flops.value)}}
 		}
@@ -82,13 +87,20 @@ func (f *importFlags) judged(ctx context.Context, files []string) (*imported, er
 		}
 		at := cmp.Or(k.At, files[0])
 		if k.Work.Nothing() {
-			return nil, usagef("%s: kernel %s: a time alone: want bytes (dram__bytes.sum), instructions (sm__sass_thread_inst_executed_op_ffma_pred_on.sum and its like), or --flops and --bytes", at, inLine(k.Name))
+			return nil, usagef("%s: kernel %s: a time alone: want bytes (dram__bytes.sum, or DRAM Throughput in percent), instructions (sm__sass_thread_inst_executed_op_ffma_pred_on.sum and its like), or --flops and --bytes", at, inLine(k.Name))
+		}
+		if !set.bare && k.Work.Launches.Value == 0 {
+			k.Work.Launches = roofline.Formula(1)
 		}
 		j, err := k.Judge(roofs)
 		if err != nil {
 			return nil, usage(fmt.Errorf("%s: kernel %s: %w", at, inLine(k.Name), err))
 		}
 		set.kernels = append(set.kernels, j)
+	}
+	if byShare > 0 {
+		set.notes = append(set.notes, fmt.Sprintf("memory's bytes, of %d of %d kernels, are by the share of its peak that the profiler counted, times %.0f GB/s (%s) and the time; dram__bytes.sum counts them",
+			byShare, len(set.found), roofs.HBM.Value, roofs.HBM.Basis))
 	}
 	return set, nil
 }
@@ -191,7 +203,7 @@ func readProfile(files []string, first []byte) (*imported, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &imported{title: baseNames(files), found: r.Kernels, named: r.Device, cc: r.CC, unused: r.Unused, skipped: r.Skipped, notes: r.Notes}, nil
+	return &imported{title: baseNames(files), bare: true, found: r.Kernels, named: r.Device, cc: r.CC, unused: r.Unused, skipped: r.Skipped, notes: r.Notes}, nil
 }
 
 func baseNames(files []string) string {

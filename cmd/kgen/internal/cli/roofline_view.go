@@ -84,7 +84,9 @@ type verdictInfo struct {
 	Floors      []roofline.Floor     `json:"floors"`
 	Intensities []roofline.Intensity `json:"intensities"`
 	Traffic     *roofline.Traffic    `json:"traffic,omitempty"`
-	Cause       roofline.Cause       `json:"cause,omitempty"` // of a score above 1
+	Profiler    []roofline.Busy      `json:"profiler,omitempty"`     // shares of their peaks, counted
+	Overruled   roofline.Part        `json:"overruled_by,omitempty"` // the part that the profiler saw busier than limit
+	Cause       roofline.Cause       `json:"cause,omitempty"`        // of a score above 1
 	Doubt       string               `json:"doubt,omitempty"`
 	Advice      string               `json:"advice"`
 }
@@ -93,6 +95,10 @@ func verdictOf(j *roofline.Judged) *verdictInfo {
 	v := &verdictInfo{
 		Name: j.Kernel.Name, Launches: j.Kernel.Launches, ClockMHz: j.Kernel.ClockMHz, TFLOPS: j.AttainableTFLOPS(), Limit: j.Binding.Unit, LeastUS: j.LeastUS(),
 		Floors: j.Floors, Intensities: append([]roofline.Intensity{}, j.Intensities...), Traffic: j.Traffic(), Advice: j.Advice,
+		Profiler: j.Kernel.Seen.Busy,
+	}
+	if b, ok := j.Overruled(); ok {
+		v.Overruled = b.Part
 	}
 	if j.Verdict != nil {
 		v.TimeUS, v.Provenance, v.TFLOPS, v.Score, v.Cause, v.Doubt = j.Kernel.TimeUS, j.Kernel.From, j.Verdict.TFLOPS, j.Verdict.Score, j.Verdict.Cause, j.Verdict.Doubt
@@ -114,13 +120,24 @@ func (a *app) printVerdict(j *roofline.Judged) {
 		if j.Verdict.Score < 0.01 || j.Verdict.Score > 1e3 {
 			share = fmt.Sprintf("%.2g", 100*j.Verdict.Score)
 		}
-		fmt.Fprintf(a.out, "%s: %.4g us (%s), %s %% of attainable, bound by %s\n", name, k.TimeUS, k.From, share, j.Binding.Unit)
+		bound := fmt.Sprintf("attainable, bound by %s", j.Binding.Unit)
+		if b, ok := j.Overruled(); ok {
+			bound = fmt.Sprintf("what the units counted allow (%s); the %s is the busier", j.Binding.Unit, b.Part)
+		}
+		fmt.Fprintf(a.out, "%s: %.4g us (%s), %s %% of %s\n", name, k.TimeUS, k.From, share, bound)
 	}
 	var floors []string
 	for _, f := range j.Floors {
 		floors = append(floors, fmt.Sprintf("%s %.4g us (%s)", f.Unit, f.US, f.From))
 	}
 	fmt.Fprintf(a.out, "  least    %s\n", strings.Join(floors, ", "))
+	var busy []string
+	for _, b := range k.Seen.Busy {
+		busy = append(busy, fmt.Sprintf("%s %.4g %%", b.Part, 100*b.Share))
+	}
+	if busy != nil {
+		fmt.Fprintf(a.out, "  profiler %s of the peak (%s)\n", strings.Join(busy, ", "), bench.Counted)
+	}
 	if t := j.Traffic(); t != nil {
 		fmt.Fprintf(a.out, "  traffic  %s\n", trafficText(t))
 	}
