@@ -9,6 +9,7 @@ import (
 type bulkOp struct {
 	told   bool   // it writes shared memory and tells an mbarrier; otherwise it writes global memory, in a group
 	pair   bool   // the mbarrier may be in the other block of a pair
+	plain  bool   // of whole bytes alone, with a swizzle of pieces of 16 bytes if any
 	all    bool   // every block of the cluster gets it and is told
 	tensor int    // dimensions of a tensor's box; 0: plain bytes
 	global *memOp // the address in global memory, or of the tensor map; nil where it has no part
@@ -116,6 +117,7 @@ func (d *decoder) bulkCopy() {
 	first := d.take("global", "shared::cta", "shared::cluster")
 	second := d.take("global", "shared::cta", "shared::cluster")
 	op.told = first != "global"
+	op.plain = op.tensor > 0 && first == "shared::cluster" && d.mod.gpu.CC.SM() == 120
 	within := op.told && second == "shared::cta"
 	if !op.told && second != "shared::cta" || within && first != "shared::cluster" {
 		d.refuse("the virtual machine copies between global and shared memory, and from .shared::cta to .shared::cluster")

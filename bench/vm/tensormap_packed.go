@@ -64,6 +64,9 @@ func squeeze(piece []byte) {
 // packed checks a copy of elements of less than a byte, whose first coordinate is at.
 func (c *bulkCopy) packed(t *TensorMap, at int32) error {
 	unit := bench.UnitOf(t.Type)
+	if c.op.plain && (unit.Elements > 1 || t.Swizzle > 0 && t.Atom > 16) {
+		return fmt.Errorf("a load to .shared::cluster by a tensor map of .%s with a swizzle in atoms of %d bytes: sm_120 has those of whole bytes and 16 alone, want .shared::cta", t.Type, t.Atom)
+	}
 	if unit.Elements == 1 {
 		return nil
 	}

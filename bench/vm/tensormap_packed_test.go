@@ -262,6 +262,21 @@ func TestPackedTensorMaps(t *testing.T) {
 	_, _, faults = m.launch(t, "cp", make([]byte, 256), vm.Options{})
 	require.Len(t, faults, 1)
 	require.Equal(t, bench.UninitialisedSharedRead, faults[0].Class)
+	for dst, want := range map[string]int{"shared::cta": 0, "shared::cluster": 1} {
+		m = good()
+		fill := m.edit
+		m.edit = func(text string) string {
+			return replace(replace(fill(text), "sm_100a", "sm_120a"), "shared::cta.global", dst+".global")
+		}
+		_, _, faults = m.launch(t, "", make([]byte, 256), vm.Options{Checks: m.checks(t)})
+		for _, f := range faults {
+			if f.Class == bench.BadDescriptor {
+				want--
+				require.Contains(t, f.Message, "a load to .shared::cluster by a tensor map of .b4x16_p64 with a swizzle in atoms of 16 bytes: sm_120")
+			}
+		}
+		require.Zero(t, want, dst)
+	}
 	m = good()
 	m.edit = nil
 	_, _, faults = m.launch(t, "cp", make([]byte, 256), vm.Options{})
