@@ -43,7 +43,8 @@ var sizes = []size{
 type file struct {
 	name    string
 	members map[string]jsontext.Member
-	end     int // line
+	end     int    // line
+	within  string // the key of the object that the sizes are in, "" for the file's
 }
 
 // errorf is an error at a key's line, or at the object's end where the key is missing.
@@ -119,10 +120,20 @@ func open(name string, b []byte) (f *file, note string, err error) {
 		}
 		delete(f.members, "model_type") // of the whole
 		delete(f.members, "architectures")
+		f.within = key
 		return f, key + " alone is counted: not what sees images", f.add(key, m.Value, m.Line)
 	}
-	return f, "", nil
+	for _, key := range senses {
+		if _, ok := f.members[key]; ok {
+			note = key + " is not counted: the decoder alone is"
+			break
+		}
+	}
+	return f, note, nil
 }
+
+// senses are the objects of what sees images or hears, beside a decoder's keys.
+var senses = []string{"vision_config", "visual", "vision_tower", "audio_config"}
 
 // add reads an object, a key's or the file's, that begins in a line; its keys hide those that are there.
 func (f *file) add(key string, b []byte, line int) error {
@@ -269,7 +280,11 @@ func (f *file) size(s *size, c *Config) error {
 	case n == 0 && key == "n_inner": // GPT-2's default
 		n = 4 * c.Hidden
 	case n == 0 && s.need:
-		return f.errorf(key, " is missing: want a whole number from 1 to %d, as in the config.json of a decoder model", s.most)
+		what := "as in the config.json of a decoder model"
+		if f.within != "" {
+			what = "in " + f.within + ", even where it is what the model's code supposes unsaid"
+		}
+		return f.errorf(key, " is missing: want a whole number from 1 to %d, %s", s.most, what)
 	}
 	*s.to(c) = n
 	return nil

@@ -177,9 +177,13 @@ func (b *barDrawing) sum() {
 	g := b.out.group("sum", false)
 	const height = 20
 	g.text(Text{At: Point{b.x.start - 8, b.y + 14}, Anchor: End, Size: fontSize, Bold: true, Fill: ink, Text: "together, one after the other"})
-	x := b.x.start
+	whole := min(b.x.at(total), b.x.end) // to the scale above, where it has room for the sum
+	x, words := b.x.start, "at least "+plain(total)+" us"
+	if total > b.x.high {
+		words += ", not to the scale above"
+	}
 	for _, u := range units {
-		w := by[u] / total * (b.x.end - b.x.start)
+		w := by[u] / total * (whole - b.x.start)
 		g.Elements = append(g.Elements, Element{Area: &Area{
 			Points: []Point{{x, b.y}, {x + w, b.y}, {x + w, b.y + height}, {x, b.y + height}}, Style: Style{Fill: unitColour(u)},
 			Title: fmt.Sprintf("bound by %s: %s us of %s us", u, plain(by[u]), plain(total)),
@@ -187,10 +191,12 @@ func (b *barDrawing) sum() {
 		text := fmt.Sprintf("%s %.0f %%", u, 100*by[u]/total)
 		if width(text, smallFont, true) < w-8 {
 			g.text(Text{At: Point{x + w/2, b.y + 14}, Anchor: Middle, Size: smallFont, Bold: true, Fill: "#ffffff", Text: text})
+		} else {
+			words += ", " + text
 		}
 		x += w
 	}
-	g.text(Text{At: Point{b.x.end + 6, b.y + 14}, Anchor: Start, Size: smallFont, Fill: ink, Text: "at least " + plain(total) + " us"})
+	g.text(Text{At: Point{whole + 6, b.y + 14}, Anchor: Start, Size: smallFont, Fill: ink, Text: fit(words, smallFont, false, b.x.end+wordWidth-whole-6)})
 	b.y += height + 16
 }
 

@@ -81,6 +81,45 @@ func TestViews(t *testing.T) {
 	}
 }
 
+// The bar of all kernels' least times is as long as the scale above it says, or says that
+// it is not to that scale.
+func TestSumOfFloors(t *testing.T) {
+	s := profiled(t)
+	total := 0.0
+	for _, j := range s.Kernels {
+		total += j.LeastUS() * float64(max(1, j.Kernel.Launches))
+	}
+	for _, longest := range []float64{10 * total, total / 2} {
+		for _, j := range s.Kernels {
+			j.Kernel.TimeUS = longest
+		}
+		scene, err := s.Draw(FloorView)
+		require.NoError(t, err)
+		end, words := 0.0, ""
+		for _, g := range scene.Groups {
+			if g.Name != "sum" {
+				continue
+			}
+			for _, e := range g.Elements {
+				if e.Area != nil {
+					end = max(end, e.Area.Points[1].X)
+				}
+				if e.Text != nil {
+					words += e.Text.Text + "\n"
+				}
+			}
+		}
+		us, _ := scene.Read(Point{end, 0})
+		if longest > total {
+			require.InEpsilon(t, total, us, 1e-9)
+			require.NotContains(t, words, "not to the scale")
+		} else {
+			require.Contains(t, words, "not to the scale above")
+		}
+		require.Contains(t, words, "at least "+plain(total)+" us")
+	}
+}
+
 // Every view goes into every format, and the page's data are not the drawing's.
 func TestViewsInAllFormats(t *testing.T) {
 	s := profiled(t)

@@ -165,22 +165,46 @@ func (t *gpuText) bracket(status string, names []string) string {
 }
 
 func (t *gpuText) figure(f target.Figure, field string) string {
+	if t.basis(f.Basis) == own {
+		return fmt.Sprintf("%.0f GB/s, %s", f.Value, own)
+	}
 	return fmt.Sprintf("%.0f GB/s, %s: %s%s", f.Value, f.Basis, f.Note, t.bracket(t.g.Status[field], f.Sources))
+}
+
+// own is the basis of figures of a user's own file, which nobody has printed or seen.
+const own target.Basis = "own"
+
+// basis is what a figure rests on, in the words of reports.
+func (t *gpuText) basis(b target.Basis) target.Basis {
+	if len(t.g.FieldSources) == 0 && (b == target.Published || b == target.Device) {
+		return own
+	}
+	return b
+}
+
+// known is a quantity that a record may lack.
+func known(v float64, unit string) string {
+	if v == 0 {
+		return "unknown"
+	}
+	return fmt.Sprintf("%g %s", v, unit)
 }
 
 func (t *gpuText) rows() []gpuRow {
 	var out []gpuRow
 	row := func(name, format string, args ...any) { out = append(out, gpuRow{name, fmt.Sprintf(format, args...)}) }
 	g, l := t.g, t.g.Limits()
-	row("aliases", "%s", strings.Join(g.Aliases(), " "))
+	if names := g.Aliases(); len(names) > 0 {
+		row("aliases", "%s", strings.Join(names, " "))
+	}
 	row("architecture", "sm_%d, %d SMs%s", g.CC.SM(), g.SMs, t.cite("compute_capability", "sm_count"))
 	row("clocks", "%s", t.clocks())
-	row("memory", "%g GB %s%s", g.MemoryGB, g.MemoryType, t.cite("memory_gb", "memory_type"))
+	row("memory", "%s%s", strings.TrimSpace(known(g.MemoryGB, "GB")+" "+g.MemoryType), t.cite("memory_gb", "memory_type"))
 	row("memory bandwidth", "%s", t.figure(g.HBM(), bandwidthField(g.HBM())))
 	if g.HBM().Basis != target.Published {
 		row("", "%s", t.figure(g.MarketedHBM(), "bandwidth_gbs"))
 	}
-	row("L2", "%g MiB%s", g.L2MiB, t.cite("l2_mib"))
+	row("L2", "%s%s", known(g.L2MiB, "MiB"), t.cite("l2_mib"))
 	row("L2 bandwidth", "%s", t.figure(g.L2(), ""))
 	row("shared memory", "%d bytes a block%s", l.SharedPerBlock, t.cite("smem_per_block_optin_kib"))
 	row("registers", "%d an SM%s", l.RegistersPerSM, t.cite("registers_per_sm"))
@@ -190,7 +214,7 @@ func (t *gpuText) rows() []gpuRow {
 	}
 	for _, m := range target.Maths() {
 		if p, ok := g.Peak(m); ok {
-			row(string(m), "%.4g T/s dense, %s: %d SMs x %g FMA x 2 x %.0f MHz%s", p.TFLOPS, p.Basis, g.SMs, p.Rate, p.ClockMHz, t.printed(m))
+			row(string(m), "%.4g T/s dense, %s: %d SMs x %g FMA x 2 x %.0f MHz%s", p.TFLOPS, t.basis(p.Basis), g.SMs, p.Rate, p.ClockMHz, t.printed(m))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.Measured)) {

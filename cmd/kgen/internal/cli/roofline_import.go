@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/roofline"
 	"github.com/kgen-dev/kgen/roofline/plot"
@@ -35,7 +36,30 @@ type importReport struct {
 	Unused  []string       `json:"unused"`            // columns and metrics of the files that nothing here needs
 	Skipped int            `json:"skipped,omitempty"` // rows of graphs, ranges and failed configurations
 	Notes   []string       `json:"notes,omitempty"`   // what a reader must know
+	Changes []change       `json:"changes,omitempty"` // of --before, of the kernels that are in both
 	Drawing string         `json:"drawing,omitempty"`
+}
+
+// change is a kernel's time before and after; at least that where nobody timed it.
+type change struct {
+	Name   string           `json:"name"`
+	Before float64          `json:"before_us"`
+	After  float64          `json:"after_us"`
+	Ratio  float64          `json:"ratio"`      // before / after: above 1 is faster
+	From   bench.Provenance `json:"provenance"` // of the less exact of both
+}
+
+// changeOf compares a kernel with what it was.
+func changeOf(then, now *roofline.Judged) change {
+	c := change{Name: now.Kernel.Name, Before: then.LeastUS(), After: now.LeastUS(), From: bench.Formula}
+	if then.Verdict != nil && now.Verdict != nil {
+		c.Before, c.After, c.From = then.Kernel.TimeUS, now.Kernel.TimeUS, now.Kernel.From
+		if then.Kernel.From == bench.Predicted {
+			c.From = bench.Predicted
+		}
+	}
+	c.Ratio = c.Before / c.After
+	return c
 }
 
 func (a *app) importCommand() *cobra.Command {
@@ -61,7 +85,8 @@ says where they differ, and files of two GPUs are refused. What a
 file does not know of a launch's useful work --flops and --bytes give: a tuning space
 needs both. A launch takes what it takes at least, a floor of its own; Nsight Compute
 times the kernel alone, without it. Where the profiler saw a part of the GPU busier than
-the work it counted explains, the verdict says so. --before FILE has the same kernels before a change, and -o draws arrows.`,
+the work it counted explains, the verdict says so. --before FILE has the same kernels before a change: both
+times and their ratio are printed, and -o draws arrows.`,
 		Example: `  kgen roofline import time.csv instructions.csv --gpu h100
   kgen roofline import now.csv --before then.csv -o change.svg
   kgen tune gemm --gpu a100 --json > best.json && kgen roofline import best.json --view floors -o best.html
@@ -108,6 +133,11 @@ func (a *app) importFiles(ctx context.Context, f *importFlags, files []string) e
 		if err := pair(subject, before.kernels); err != nil {
 			return usagef("--before %s: %w", f.before, err)
 		}
+		for _, p := range subject.Paths {
+			if p.Arrows {
+				r.Changes = append(r.Changes, changeOf(p.Kernels[0], p.Kernels[1]))
+			}
+		}
 	}
 	if r.Drawing, err = f.figure.draw(subject); err != nil {
 		return err
@@ -141,15 +171,24 @@ func pair(s *plot.Subject, before []*roofline.Judged) error {
 	return nil
 }
 
+// few is how many kernels are printed each.
+const few = 25
+
 // printImport prints every kernel of a few, and of many the fastest and what is doubtful.
 func (a *app) printImport(r *importReport, set *imported) {
-	const few = 25
 	kernels := set.kernels
 	if len(kernels) > few {
 		kernels = a.printMany(set)
 	}
 	for _, j := range kernels {
 		a.printVerdict(j)
+	}
+	for i, c := range r.Changes {
+		if i == few {
+			fmt.Fprintf(a.out, "change    of %d more is in --json\n", len(r.Changes)-few)
+			break
+		}
+		fmt.Fprintf(a.out, "change    %s: %.4g us before, %.4g us after (%s): %.3g times as fast\n", inLine(c.Name), c.Before, c.After, c.From, c.Ratio)
 	}
 	if r.Skipped > 0 {
 		fmt.Fprintf(a.out, "skipped   %d rows without a kernel or a time\n", r.Skipped)
