@@ -104,15 +104,21 @@ func (r Roofs) pipe(n, rate float64) float64 {
 // floors returns the least time of every unit that has work, in order.
 func (r Roofs) floors(w *Work) []Floor {
 	rate, launch := r.GPU.Pipes().MUFU, r.GPU.Architecture().LaunchUS
+	of := func(u Unit, work Count, us float64, detail string, args ...any) Floor {
+		if us <= 0 {
+			return Floor{}
+		}
+		return Floor{u, us, work.From, fmt.Sprintf(detail, args...)}
+	}
 	var out []Floor
 	for _, f := range []Floor{
 		r.memory(HBM, w.HBMBytes, r.HBM),
 		r.memory(L2, w.L2Bytes, r.L2),
 		r.memory(Shared, w.SharedBytes, r.Shared),
 		r.tensor(w),
-		{MUFU, r.pipe(w.MUFU.Value, rate), w.MUFU.From, fmt.Sprintf("%g results per SM and clock", rate)},
+		of(MUFU, w.MUFU, r.pipe(w.MUFU.Value, rate), "%g results per SM and clock", rate),
 		r.issue(w),
-		{Launch, w.Launches.Value * launch, w.Launches.From, fmt.Sprintf("%g us each", launch)},
+		of(Launch, w.Launches, w.Launches.Value*launch, "%g us each", launch),
 	} {
 		if f.US > 0 {
 			out = append(out, f)
@@ -123,6 +129,9 @@ func (r Roofs) floors(w *Work) []Floor {
 
 func (r Roofs) memory(u Unit, bytes Count, roof target.Figure) Floor {
 	us := bytes.Value / (roof.Value * 1e3)
+	if us == 0 { // most kernels of many were not profiled at every level
+		return Floor{}
+	}
 	return Floor{u, us, bytes.From, fmt.Sprintf("%.0f GB/s, %s (%s)", roof.Value, roof.Basis, roof.Note)}
 }
 

@@ -19,8 +19,10 @@ func (r *Report) collect(all []*launch) error {
 	joined := join(all)
 	r.Unused = sorted(r.unused)
 	volta := r.isVolta()
-	var full []string
-	for _, group := range byKernel(joined) {
+	groups := byKernel(joined)
+	r.Kernels = make([]roofline.Kernel, 0, len(groups))
+	full := make([]string, 0, len(groups))
+	for _, group := range groups {
 		k, err := kernelOf(group, volta)
 		if err != nil {
 			return err

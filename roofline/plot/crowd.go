@@ -57,8 +57,9 @@ func (s *Series) named() []bool {
 // and rings that are few stay by themselves.
 func (d *drawing) crowd(g *Group, series int, marks []mark) {
 	s := &d.figure.Series[series]
-	var byKind [kinds][]mark
-	for _, m := range marks {
+	var byKind [kinds][]*mark
+	for i := range marks {
+		m := &marks[i]
 		byKind[m.kind()] = append(byKind[m.kind()], m)
 	}
 	for kind, of := range byKind {
@@ -67,7 +68,7 @@ func (d *drawing) crowd(g *Group, series int, marks []mark) {
 		}
 		if Kind(kind) != Dots && len(of) <= cloudFrom {
 			for _, m := range of {
-				d.draw(g, s, []mark{m})
+				d.draw(g, s, []mark{*m})
 			}
 			continue
 		}
@@ -86,7 +87,7 @@ func (d *drawing) crowd(g *Group, series int, marks []mark) {
 	}
 }
 
-func placesOf(marks []mark) []Point {
+func placesOf(marks []*mark) []Point {
 	out := make([]Point, len(marks))
 	for i := range marks {
 		out[i] = marks[i].At

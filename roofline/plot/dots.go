@@ -67,6 +67,10 @@ func colourOf(series int) string { return palette[series%len(palette)] }
 func (d *drawing) series(g *Group, i int, best bool) []mark {
 	s := &d.figure.Series[i]
 	var labelled, crowd []mark
+	if !best && len(s.Dots) > cloudFrom {
+		crowd = make([]mark, 0, len(s.Dots))
+		d.scene.Data = slices.Grow(d.scene.Data, len(s.Dots))
+	}
 	for k, named := range s.named() {
 		dot := &s.Dots[k]
 		if (dot.Best && named) != best {

@@ -71,6 +71,7 @@ func (f *importFlags) judged(ctx context.Context, files []string) (*imported, er
 		return nil, err
 	}
 	byShare := 0
+	set.kernels = make([]*roofline.Judged, 0, len(set.found))
 	for i := range set.found {
 		k := &set.found[i]
 		if k.FromBusy(roofs) {
@@ -241,6 +242,7 @@ func importSpace(ctx context.Context, file string, data []byte) (*imported, erro
 		return nil, err
 	}
 	set := &imported{title: strings.TrimSpace(s.Kernel + " " + filepath.Base(file)), named: s.Device, alternatives: true, run: true, space: true}
+	set.found = make([]roofline.Kernel, 0, len(s.Entries))
 	for i := range s.Entries {
 		e := &s.Entries[i]
 		if e.Status != replay.Correct {
@@ -337,6 +339,7 @@ func readTuning(file string, text []byte) (*imported, error) {
 	}
 	set := &imported{title: strings.TrimSpace(r.Kernel + " " + settingsText(r.Problem)), gpu: g, alternatives: true}
 	roofs := roofline.DeviceRoofs(g)
+	set.found = make([]roofline.Kernel, 0, len(r.Best))
 	for i, b := range r.Best {
 		if !(b.TimeUS > 0) {
 			return nil, fmt.Errorf("%s: best.%d.time_us %g: want microseconds above 0", file, i, b.TimeUS)
