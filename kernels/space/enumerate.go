@@ -235,7 +235,7 @@ func (b *Bound) Check(c Config) error {
 // explain writes a rule's expression, its purpose, and the values from outside.
 func (b *Bound) explain(i int) string {
 	r := b.rules[i]
-	text := clip(r.Expr)
+	text := r.Expr // whole, as what it says about c may be anywhere in it: the parser bounds it
 	if r.Doc != "" {
 		text += " (" + r.Doc + ")"
 	}

@@ -21,30 +21,31 @@ func (k *Kernel) inReference(err error) error {
 
 // Check compiles a point and the reference, as far as the compiler takes the point, and
 // compares their parameters with the arguments. Errors that are ErrMistake say what no
-// configuration could be run with; the device need not run anything.
-func (k *Kernel) Check(ctx context.Context, point []int) error {
+// configuration could be run with; what only the point is refused for is in Built. The
+// device need not run anything.
+func (k *Kernel) Check(ctx context.Context, point []int) (Built, error) {
 	args, err := k.Spec.Buffers(k.Seed)
 	if err != nil {
-		return mistake{err}
+		return Built{}, mistake{err}
 	}
 	if k.Spec.Reference != nil {
 		c, _, err := k.referenceCase(ctx, args, nil)
 		if err != nil {
-			return err
+			return Built{}, err
 		}
 		if err := bench.CheckArguments(ctx, k.Device, c); err != nil {
-			return k.inReference(err)
+			return Built{}, k.inReference(err)
 		}
 	}
-	_, p, err := k.compile(ctx, point)
+	b, p, err := k.compile(ctx, point)
 	if err != nil || p == nil { // which other points need not share
-		return err
+		return b, err
 	}
 	c, err := k.caseOf(point, p, args, nil)
 	if err != nil {
-		return mistake{err}
+		return b, mistake{err}
 	}
-	return k.ofArguments(point, bench.CheckArguments(ctx, k.Device, c))
+	return b, k.ofArguments(point, bench.CheckArguments(ctx, k.Device, c))
 }
 
 // ofArguments makes a mistake of arguments that are not the kernel's; other errors stay.

@@ -214,7 +214,7 @@ func TestMistakes(t *testing.T) {
 			require.Contains(t, description, tt.old)
 			text := strings.Replace(description, tt.old, tt.new, 1)
 			k := described(t, text, false)
-			checked := k.Check(t.Context(), []int{0, 0})
+			_, checked := k.Check(t.Context(), []int{0, 0})
 			_, met := k.Run(t.Context(), []int{0, 0}, 0)
 			if tt.want == "" {
 				require.NoError(t, checked)

@@ -166,18 +166,22 @@ func (g *generator) collect(args, gpuNames []string, name string) (*gopkg.Packag
 	return p, nil
 }
 
-// note keeps what tell says of a family on a GPU, of the problem of the flags alone.
-func (g *generator) note(f *family.Family, gpu *target.GPU, c space.Config, from string) {
+// note keeps what tell says of a family on a GPU, of the problem of the flags alone: takes
+// are the sizes that a tuned configuration serves, "" for any.
+func (g *generator) note(f *family.Family, gpu *target.GPU, c space.Config, from, takes string) {
 	start := f.Name + " on " + gpu.ID + ": "
 	if slices.ContainsFunc(g.said, func(s string) bool { return strings.HasPrefix(s, start) }) {
 		return
 	}
 	if from == "default" {
-		from = "default, not tuned"
+		from, takes = "default, not tuned", ""
 	} else {
 		from = "tuned, " + from
 	}
-	g.said = append(g.said, start+from+": "+c.String())
+	if takes != "" {
+		takes = "; for " + takes + ", other sizes get the default"
+	}
+	g.said = append(g.said, start+from+": "+c.String()+takes)
 }
 
 // tell says where the configurations are from, unless nothing is to be said.
@@ -207,7 +211,7 @@ func familyArguments(args []string) ([]generated, error) {
 			return nil, err
 		}
 		if seen[f.Name] {
-			return nil, usagef("%s: named twice: want packages of their own for different options", f.Name)
+			return nil, usagef("%s: named twice: a package has one set of options of a family: want two commands, such as kgen generate %s -o one and kgen generate %s -o two", f.Name, f.Name, arg)
 		}
 		seen[f.Name] = true
 		named = append(named, generated{f, given})

@@ -105,7 +105,7 @@ func (g *generator) byRule(r *sizeRule, f *family.Family, p family.Problem, gpu 
 				out = append(out, *v)
 			}
 		}
-		g.note(f, gpu, c, fmt.Sprintf("by rule among %d, %s", len(texts), r.Provenance))
+		g.note(f, gpu, c, fmt.Sprintf("by rule among %d, %s", len(texts), r.Provenance), "")
 	}
 	if portable {
 		return out, nil

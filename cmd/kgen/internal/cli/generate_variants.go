@@ -11,6 +11,7 @@ import (
 	"github.com/kgen-dev/kgen/codegen"
 	"github.com/kgen-dev/kgen/codegen/gopkg"
 	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/ir"
 	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/kernels/space"
 )
@@ -138,7 +139,7 @@ func (g *generator) variants(f *family.Family, p family.Problem, gpu *target.GPU
 	if err != nil {
 		return nil, compileError(fmt.Errorf("%s on %s: %w", f.Name, gpu.ID, err))
 	}
-	g.note(f, gpu, c, from)
+	g.note(f, gpu, c, from, sizesTaken(own))
 	var out []gopkg.Variant
 	if special(own) {
 		v, err := newVariant(own, gpu, c, from)
@@ -162,6 +163,23 @@ func (g *generator) variants(f *family.Family, p family.Problem, gpu *target.GPU
 		return nil, err
 	}
 	return append(out, *v), nil
+}
+
+// sizesTaken are the sizes that a program's kernels take for granted, as its files have
+// them; "" if they take any.
+func sizesTaken(c *codegen.Compiled) string {
+	var all []string
+	for _, k := range c.Program.Kernels {
+		for _, a := range k.Assume {
+			if a.Kind != ir.AssumeDimMultiple && a.Kind != ir.AssumeDimRange {
+				continue
+			}
+			if text := a.Of(a.Param.Name); !slices.Contains(all, text) {
+				all = append(all, text)
+			}
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // special tells whether portable code must stand beside a kernel: it is for one

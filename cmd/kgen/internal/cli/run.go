@@ -252,7 +252,11 @@ func (a *app) printRun(r *bench.Result) error {
 		if b.First != nil {
 			first = b.First.String()
 		}
-		fmt.Fprintf(w, "%s\t%d\t%.3g\t%.3g\t%s\n", bufferName(b), b.Mismatches, b.MaxAbs, b.MaxRel, first)
+		relative := fmt.Sprintf("%.3g", b.MaxRel)
+		if b.MaxRel == 0 && b.MaxAbs > 0 { // all that differs should be 0
+			relative = "-"
+		}
+		fmt.Fprintf(w, "%s\t%d\t%.3g\t%s\t%s\n", bufferName(b), b.Mismatches, b.MaxAbs, relative, first)
 	}
 	if err := w.Flush(); err != nil {
 		return err

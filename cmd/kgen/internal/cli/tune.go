@@ -120,7 +120,8 @@ stopped when it is started again.
 parameters are, the constraints between them, how it is launched and what it must
 compute; see docs/space.md. T1 files of BAT and Kernel Tuner are read too. Each
 configuration is compiled with its parameters as macros and run on the virtual
-machine.
+machine. -o gets the best one's source with its macros and how it is launched as
+comments, its PTX and cubin, and a plot of the search; no launch description in JSON.
 
 --replay FILE searches a published space instead, in which every configuration was
 timed before: a Kernel Tuner cache, T4 or KTT results, or a compact CSV, each also
@@ -146,7 +147,7 @@ included; nothing is read from the store or written to it.`,
 			filledFlag(c, &f.space, "space", "", "tune the kernel that `FILE` describes instead of a family's")
 			filledFlag(c, &f.strategy, "strategy", "", "how --space and --replay search: "+orList(search.Names())+" (default "+search.Default+")")
 			c.Flags().BoolVar(&f.dryRun, "dry-run", false, "say how large the space is and what each constraint takes, and try nothing")
-			filledFlag(c, &f.explain, "explain", "", "say where one configuration's predicted time goes: `CONFIG` such as 'BM=128 BN=64', the rest as in the default one")
+			filledFlag(c, &f.explain, "explain", "", "say where one configuration's predicted time goes: `CONFIG` such as 'BM=128 BN=128', the rest as in the default one")
 			c.Flags().IntVar(&f.parallel, "parallel", explore.DefaultBatch, "`N` configurations of --space under way at a time; the search follows from it")
 			f.compile.declare(c, "--space")
 			f.fleet.declare(c)

@@ -22,7 +22,7 @@ func (a *app) dryRun(j *job) error {
 	if err != nil {
 		return err
 	}
-	return a.printDryRun(j.family.Name, j.gpu, b)
+	return a.printDryRun(j.family.Name, j.gpu, b, "")
 }
 
 // dryReport is what --dry-run --json prints.
@@ -32,6 +32,7 @@ type dryReport struct {
 	Parameters []dryParam  `json:"parameters"`
 	Space      spaceSize   `json:"space"`
 	Rules      []dryRemove `json:"constraints"`
+	Refused    string      `json:"refused,omitempty"` // why the compiler did not take the configuration that it was shown
 }
 
 type dryParam struct {
@@ -46,10 +47,12 @@ type dryRemove struct {
 	Removed int64  `json:"removed"`
 }
 
-func (a *app) printDryRun(name string, gpu *target.GPU, b *space.Bound) error {
+// printDryRun prints a space, and what the configuration tried first is refused for, if
+// it is.
+func (a *app) printDryRun(name string, gpu *target.GPU, b *space.Bound, refused string) error {
 	counts := b.Count()
 	s := b.Space()
-	r := dryReport{Kernel: name, GPU: gpu.ID, Space: sizeOf(counts), Parameters: []dryParam{}, Rules: []dryRemove{}}
+	r := dryReport{Kernel: name, GPU: gpu.ID, Space: sizeOf(counts), Refused: refused, Parameters: []dryParam{}, Rules: []dryRemove{}}
 	for i, p := range s.Params {
 		param := dryParam{Name: p.Name, Doc: p.Doc}
 		at := make([]int, len(s.Params))
@@ -75,7 +78,11 @@ func (a *app) printDryRun(name string, gpu *target.GPU, b *space.Bound) error {
 	for _, c := range r.Rules {
 		fmt.Fprintf(w, "%s\t%d\t%s\t\n", visible(c.Name), c.Removed, visible(c.Expr))
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil || refused == "" {
+		return err
+	}
+	_, err := fmt.Fprintf(a.out, "\n%s\n", visible(refused))
+	return err
 }
 
 // someOf lists values, the middle of many left out.

@@ -116,6 +116,9 @@ func (a *app) printSASS(best []tune.Best) {
 	for _, op := range slices.Sorted(maps.Keys(best[0].Instructions)) {
 		parts = append(parts, fmt.Sprintf("%d %s", best[0].Instructions[op], op))
 	}
+	if len(parts) == 0 {
+		parts = []string{"nothing of tensor cores or asynchronous copies"}
+	}
 	fmt.Fprintf(a.out, "sass      %s; %d registers, %d bytes of spills\n", strings.Join(parts, ", "), best[0].Registers, best[0].SpillBytes)
 }
 

@@ -84,6 +84,7 @@ func (f *tuneFlags) checkSpace(k *trial.Kernel) (first []int, err error) {
 // drySpace prints what a space holds. Of one that can be run it compiles a configuration,
 // where there is a compiler, to find mistakes that a run would.
 func (a *app) drySpace(ctx context.Context, f *tuneFlags, b *spec.Bound) error {
+	refused := ""
 	if b.Unrunnable == nil {
 		compiler, noCompiler := nvrtc.Find()
 		k, err := a.spaceKernel(f, b, compiler)
@@ -99,7 +100,7 @@ func (a *app) drySpace(ctx context.Context, f *tuneFlags, b *spec.Bound) error {
 				return err
 			}
 			defer k.Device.Close()
-			err = k.Check(ctx, firstPoint(b, first))
+			refused, err = checkFirst(ctx, k, first)
 		}
 		if errors.Is(err, trial.ErrMistake) {
 			return usagef("--space %s: %w", f.space, err)
@@ -108,7 +109,24 @@ func (a *app) drySpace(ctx context.Context, f *tuneFlags, b *spec.Bound) error {
 			return err
 		}
 	}
-	return a.printDryRun(b.Name, b.GPU, b.Space)
+	return a.printDryRun(b.Name, b.GPU, b.Space, refused)
+}
+
+// checkFirst compiles the default configuration, or else the first, and says what it is
+// refused for, if it is: others need not be.
+func checkFirst(ctx context.Context, k *trial.Kernel, first []int) (refused string, err error) {
+	point, which := firstPoint(k.Spec, first), "default"
+	if first == nil {
+		which = "first"
+	}
+	built, err := k.Check(ctx, point)
+	switch built.Outcome {
+	case "":
+		return "", err
+	case store.Compile:
+		return fmt.Sprintf("the %s configuration does not compile: %s", which, built.Error), err
+	}
+	return fmt.Sprintf("the %s configuration does not fit: %s", which, built.Error), err
 }
 
 // readSpace reads a description and gives it a GPU.
@@ -222,7 +240,7 @@ func (a *app) exploreSpace(ctx context.Context, f *tuneFlags, gpuName string, b 
 		return err
 	}
 	report := a.spaceReport(f, b, r)
-	if report.Artifacts.Plot, err = plotProgress(f, s, b, r); err != nil {
+	if report.Artifacts, err = spaceFiles(ctx, f, s, k, r); err != nil {
 		return err
 	}
 	report.Artifacts.Store, report.Workers = s.Path(), t.workers()
@@ -265,27 +283,41 @@ func countedBlocks(b *spec.Bound) string {
 	return fmt.Sprintf("%d blocks", b.Blocks)
 }
 
-// plotProgress draws how the search went, beside the store or in --output.
-func plotProgress(f *tuneFlags, s *store.Store, b *spec.Bound, r *explore.Result) (string, error) {
+// spaceFiles writes the winner and how the search went, beside the store or in --output.
+func spaceFiles(ctx context.Context, f *tuneFlags, s *store.Store, k *trial.Kernel, r *explore.Result) (spaceArtifacts, error) {
+	b := k.Spec
 	dir := f.dir
 	if dir == "" {
 		h := fnv.New32a()
 		fmt.Fprint(h, b.Name, b.GPU.ID, string(b.Text))
 		dir = filepath.Join(filepath.Dir(s.Path()), "best", fmt.Sprintf("%08x", h.Sum32()))
 	}
+	var out spaceArtifacts
 	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return "", err
+		return out, err
 	}
 	svg, err := drawProgress(b, r)
 	if err != nil {
-		return "", err
+		return out, err
+	}
+	best, err := k.Artifacts(ctx, r.Best[0].Point)
+	if err != nil {
+		return out, fmt.Errorf("files of the best configuration: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return "", fmt.Errorf("folder of the plot: %w", err)
+		return out, fmt.Errorf("folder of the best kernel: %w", err)
 	}
-	file := filepath.Join(dir, fmt.Sprintf("%s-%s.svg", fileName(b.Name), b.GPU.ID))
-	return file, atomicfile.Write(atomicfile.Bytes(file, svg))
+	var files []atomicfile.File
+	for _, e := range []struct {
+		path *string
+		end  string
+		data []byte
+	}{{&out.CUDA, ".cu", best.CUDA}, {&out.PTX, ".ptx", best.PTX}, {&out.Cubin, ".cubin", best.Cubin}, {&out.Plot, ".svg", svg}} {
+		*e.path = filepath.Join(dir, fmt.Sprintf("%s-%s%s", fileName(b.Name), b.GPU.ID, e.end))
+		files = append(files, atomicfile.Bytes(*e.path, e.data))
+	}
+	return out, atomicfile.Write(files...)
 }
 
 // fileName is a name without what a path or a shell reads.

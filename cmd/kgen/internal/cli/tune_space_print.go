@@ -84,6 +84,9 @@ type spaceTry struct {
 }
 
 type spaceArtifacts struct {
+	CUDA  string `json:"cuda"` // of the best configuration: the source with its macros
+	PTX   string `json:"ptx"`
+	Cubin string `json:"cubin"`
 	Plot  string `json:"plot"`
 	Store string `json:"store"`
 }
@@ -172,6 +175,7 @@ func (a *app) printSpaceReport(b *spec.Bound, r *spaceReport) error {
 	a.printImportance(r.Importance, r.Together, r.Samples)
 	a.printSeconds(r.Seconds)
 	a.printWorkers(r.Workers)
+	fmt.Fprintf(a.out, "cuda      %s\nptx       %s\ncubin     %s\n", r.Artifacts.CUDA, r.Artifacts.PTX, r.Artifacts.Cubin)
 	fmt.Fprintf(a.out, "plot      %s\nstore     %s\n", r.Artifacts.Plot, r.Artifacts.Store)
 	return nil
 }
