@@ -152,12 +152,13 @@ var bound = map[Unit]string{
 
 func adviseBound(j *Judged) string {
 	unit := j.Binding.Unit
+	name := j.Roofs.Name(unit)
 	switch {
 	case j.Verdict == nil:
-		return fmt.Sprintf("at best bound by %s: %s", unit, bound[unit])
+		return fmt.Sprintf("at best bound by %s: %s", name, bound[unit])
 	case j.Verdict.Score < nearRoof && unit != Launch:
 		return fmt.Sprintf("%.0f %% of what is attainable, bound by %s, which waits the rest of the time: more of its work under way at once (warps, stages, overlap), then %s",
-			100*j.Verdict.Score, unit, bound[unit])
+			100*j.Verdict.Score, name, bound[unit])
 	}
-	return fmt.Sprintf("%.0f %% of what is attainable, bound by %s: %s", 100*j.Verdict.Score, unit, bound[unit])
+	return fmt.Sprintf("%.0f %% of what is attainable, bound by %s: %s", 100*j.Verdict.Score, name, bound[unit])
 }

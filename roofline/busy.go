@@ -109,7 +109,7 @@ func adviseBusy(j *Judged) string {
 	}
 	var counted []string
 	for _, f := range j.Floors {
-		counted = append(counted, string(f.Unit))
+		counted = append(counted, j.Roofs.Name(f.Unit))
 	}
 	return fmt.Sprintf("the %s is at %s of its peak by the profiler, and what was counted (%s) is not why: %s",
 		b.Part, percent(b.Share), strings.Join(counted, ", "), uncounted[b.Part])

@@ -57,3 +57,28 @@ func TestBytesFromBusy(t *testing.T) {
 	require.False(t, k.FromBusy(roofs), "counted")
 	require.False(t, (&roofline.Kernel{TimeUS: 250, Seen: roofline.Seen{Busy: []roofline.Busy{{roofline.PartSM, 0.9}}}}).FromBusy(roofs))
 }
+
+// TestMemoryByName: what people read calls memory by its kind, records do not.
+func TestMemoryByName(t *testing.T) {
+	for id, want := range map[string]string{"h100": "HBM", "a100": "HBM", "rtx4090": "DRAM", "l40": "DRAM", "t4": "DRAM"} {
+		g, err := target.Lookup(id)
+		require.NoError(t, err)
+		roofs := roofline.DeviceRoofs(g)
+		k := &roofline.Kernel{Name: "k", TimeUS: 1000, From: bench.Measured, Work: roofline.Work{HBMBytes: roofline.Counted(0.9e6 * g.HBM().Value)}}
+		j, err := k.Judge(roofs)
+		require.NoError(t, err)
+		require.Contains(t, j.Advice, "bound by "+want)
+		require.Equal(t, roofline.HBM, j.Binding.Unit)
+	}
+}
+
+// TestLaunchBeaten: a kernel may take less than a launch by itself does.
+func TestLaunchBeaten(t *testing.T) {
+	g, err := target.Lookup("a100")
+	require.NoError(t, err)
+	k := &roofline.Kernel{Name: "k", TimeUS: 1, From: bench.Measured, Work: roofline.Work{Launches: roofline.Formula(1)}}
+	j, err := k.Judge(roofline.DeviceRoofs(g))
+	require.NoError(t, err)
+	require.Equal(t, roofline.WrongPeak, j.Verdict.Cause)
+	require.Contains(t, j.Verdict.Doubt, "2.4 us each")
+}

@@ -2,6 +2,7 @@ package roofline
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/target"
@@ -23,6 +24,15 @@ const (
 
 // Units returns every unit, in order.
 func Units() []Unit { return []Unit{HBM, L2, Shared, Tensor, MUFU, Issue, Launch} }
+
+// Name is a unit in words for people: memory that is no HBM is called DRAM, which all is.
+// Records and flags keep to Unit.
+func (r Roofs) Name(u Unit) string {
+	if u == HBM && !strings.Contains(r.GPU.MemoryType, string(HBM)) {
+		return "DRAM"
+	}
+	return string(u)
+}
 
 // Roofs are the ceilings of one GPU.
 type Roofs struct {

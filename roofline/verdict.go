@@ -149,10 +149,12 @@ func (v *Verdict) doubt() (Cause, string) {
 	case HBM:
 		switch {
 		case bytes <= l2:
-			return CacheResident, fmt.Sprintf("%.1f MB of traffic fit the L2 of %g MiB: the data need not have come from HBM", bytes/1e6, g.L2MiB)
+			return CacheResident, fmt.Sprintf("%.1f MB of traffic fit the L2 of %g MiB: the data need not have come from %s", bytes/1e6, g.L2MiB, v.Roofs.Name(HBM))
 		case (bytes-l2)/(v.Roofs.HBM.Value*1e3) <= v.TimeUS:
-			return CacheResident, fmt.Sprintf("the L2 of %g MiB can hold back so much of the %.1f MB that HBM moved the rest in time", g.L2MiB, bytes/1e6)
+			return CacheResident, fmt.Sprintf("the L2 of %g MiB can hold back so much of the %.1f MB that %s moved the rest in time", g.L2MiB, bytes/1e6, v.Roofs.Name(HBM))
 		}
+	case Launch:
+		return WrongPeak, fmt.Sprintf("launches take less than %s where none waits for another, in a graph, or where the time is of the kernel alone", v.Binding.Detail)
 	case Tensor, Issue, MUFU, Shared:
 		clock := g.Clock()
 		if v.Binding.Unit == Tensor && g.TensorClockMHz > 0 {
@@ -168,7 +170,7 @@ func (v *Verdict) doubt() (Cause, string) {
 			return WrongPeak, fmt.Sprintf("up to twice the dense peak (%s): sparse operands or a narrower accumulator run so fast", v.Binding.Detail)
 		}
 	}
-	return NotPossible, fmt.Sprintf("impossible by the %s ceiling (%s): the time, the %s work or the ceiling is wrong", v.Binding.Unit, v.Binding.Detail, v.Binding.From)
+	return NotPossible, fmt.Sprintf("impossible by the %s ceiling (%s): the time, the %s work or the ceiling is wrong", v.Roofs.Name(v.Binding.Unit), v.Binding.Detail, v.Binding.From)
 }
 
 // Peak returns the dense peak in TFLOP/s of the arithmetic that does most of

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/kgen-dev/kgen/roofline"
 )
@@ -179,6 +180,7 @@ func (b *barDrawing) sum() {
 	g.text(Text{At: Point{b.x.start - 8, b.y + 14}, Anchor: End, Size: fontSize, Bold: true, Fill: ink, Text: "together, one after the other"})
 	whole := min(b.x.at(total), b.x.end) // to the scale above, where it has room for the sum
 	x, words := b.x.start, "at least "+plain(total)+" us"
+	var narrow []string // shares without room in the bar, below it
 	if total > b.x.high {
 		words += ", not to the scale above"
 	}
@@ -192,12 +194,15 @@ func (b *barDrawing) sum() {
 		if width(text, smallFont, true) < w-8 {
 			g.text(Text{At: Point{x + w/2, b.y + 14}, Anchor: Middle, Size: smallFont, Bold: true, Fill: "#ffffff", Text: text})
 		} else {
-			words += ", " + text
+			narrow = append(narrow, text)
 		}
 		x += w
 	}
 	g.text(Text{At: Point{whole + 6, b.y + 14}, Anchor: Start, Size: smallFont, Fill: ink, Text: fit(words, smallFont, false, b.x.end+wordWidth-whole-6)})
-	b.y += height + 16
+	if b.y += height + 16; narrow != nil {
+		g.text(Text{At: Point{b.x.start, b.y}, Anchor: Start, Size: smallFont, Fill: ink, Text: fit(strings.Join(narrow, ", "), smallFont, false, b.x.end+wordWidth-b.x.start)})
+		b.y += 16
+	}
 }
 
 func (b *barDrawing) legend() {

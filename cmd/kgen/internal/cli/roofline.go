@@ -170,7 +170,7 @@ func (j *job) best(roofs roofline.Roofs) (*roofline.Judged, error) {
 	if err != nil {
 		return nil, usage(err)
 	}
-	best.Kernel.Name = fmt.Sprintf("attainable, bound by %s", best.Binding.Unit)
+	best.Kernel.Name = fmt.Sprintf("attainable, bound by %s", roofs.Name(best.Binding.Unit))
 	return best, nil
 }
 
@@ -199,11 +199,11 @@ func (a *app) printRoofline(j *job, r *rooflineReport, configuration *roofline.J
 		return a.printJSON(r)
 	}
 	fmt.Fprintf(a.out, "%s (%s) on %s\n", r.Kernel, r.Problem, j.gpu.Name)
-	fmt.Fprintf(a.out, "at best %.4g us, %.4g TFLOP/s, bound by %s (formula)\n\n", r.LeastUS, r.TFLOPS, r.Limit)
+	fmt.Fprintf(a.out, "at best %.4g us, %.4g TFLOP/s, bound by %s (formula)\n\n", r.LeastUS, r.TFLOPS, roofline.DeviceRoofs(j.gpu).Name(r.Limit))
 	w := a.table()
 	fmt.Fprintln(w, "UNIT\tLEAST TIME\tWORK IS BY\tCEILING")
 	for _, f := range r.Floors {
-		fmt.Fprintf(w, "%s\t%.4g us\t%s\t%s\n", f.Unit, f.US, f.From, f.Detail)
+		fmt.Fprintf(w, "%s\t%.4g us\t%s\t%s\n", roofline.DeviceRoofs(j.gpu).Name(f.Unit), f.US, f.From, f.Detail)
 	}
 	if err := w.Flush(); err != nil {
 		return err

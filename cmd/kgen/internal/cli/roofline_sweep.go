@@ -159,7 +159,7 @@ func (a *app) printSweep(jobs []*job, flag string, values []string, all []*limit
 		if t := l.report.Library; t != nil {
 			library = fmt.Sprintf("%.4g us\t%s, %s, %s", t.US, t.Framework, t.Match, t.Provenance)
 		}
-		fmt.Fprintf(w, "%s\t%.4g us\t%.4g\t%s\t%s\t%s\t%s\n", values[i], l.best.LeastUS(), l.best.AttainableTFLOPS(), l.best.Binding.Unit, predicted, share, library)
+		fmt.Fprintf(w, "%s\t%.4g us\t%.4g\t%s\t%s\t%s\t%s\n", values[i], l.best.LeastUS(), l.best.AttainableTFLOPS(), l.best.Roofs.Name(l.best.Binding.Unit), predicted, share, library)
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -114,21 +114,21 @@ func (a *app) printVerdict(j *roofline.Judged) {
 		name += fmt.Sprintf(" (mean of %d launches)", k.Launches)
 	}
 	if j.Verdict == nil {
-		fmt.Fprintf(a.out, "%s: at least %.4g us, bound by %s\n", name, j.LeastUS(), j.Binding.Unit)
+		fmt.Fprintf(a.out, "%s: at least %.4g us, bound by %s\n", name, j.LeastUS(), j.Roofs.Name(j.Binding.Unit))
 	} else {
 		share := fmt.Sprintf("%.1f", 100*j.Verdict.Score)
 		if j.Verdict.Score < 0.01 || j.Verdict.Score > 1e3 {
 			share = fmt.Sprintf("%.2g", 100*j.Verdict.Score)
 		}
-		bound := fmt.Sprintf("attainable, bound by %s", j.Binding.Unit)
+		bound := fmt.Sprintf("attainable, bound by %s", j.Roofs.Name(j.Binding.Unit))
 		if b, ok := j.Overruled(); ok {
-			bound = fmt.Sprintf("what the units counted allow (%s); the %s is the busier", j.Binding.Unit, b.Part)
+			bound = fmt.Sprintf("what the units counted allow (%s); the %s is the busier", j.Roofs.Name(j.Binding.Unit), b.Part)
 		}
 		fmt.Fprintf(a.out, "%s: %.4g us (%s), %s %% of %s\n", name, k.TimeUS, k.From, share, bound)
 	}
 	var floors []string
 	for _, f := range j.Floors {
-		floors = append(floors, fmt.Sprintf("%s %.4g us (%s)", f.Unit, f.US, f.From))
+		floors = append(floors, fmt.Sprintf("%s %.4g us (%s)", j.Roofs.Name(f.Unit), f.US, f.From))
 	}
 	fmt.Fprintf(a.out, "  least    %s\n", strings.Join(floors, ", "))
 	var busy []string
