@@ -25,6 +25,8 @@ typedef struct {
 	int (*ptx)(program p, char *text);
 	int (*cubin_size)(program p, size_t *n);
 	int (*cubin)(program p, char *image);
+	int (*add_name)(program p, const char *expression);
+	int (*lowered_name)(program p, const char *expression, const char **name);
 	int (*set_flow_callback)(program p, int (*callback)(void *, void *), void *payload);
 } api;
 
@@ -45,6 +47,8 @@ static const char *load(void *lib, api *f) {
 		{"nvrtcGetPTX", &f->ptx, 0},
 		{"nvrtcGetCUBINSize", &f->cubin_size, 0},
 		{"nvrtcGetCUBIN", &f->cubin, 0},
+		{"nvrtcAddNameExpression", &f->add_name, 0},
+		{"nvrtcGetLoweredName", &f->lowered_name, 0},
 		{"nvrtcSetFlowCallback", &f->set_flow_callback, 1},
 	};
 	for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
@@ -62,6 +66,8 @@ static const char *call_error_string(api *f, int result) { return f->error_strin
 static int call_create(api *f, program *p, const char *src, const char *name) { return f->create(p, src, name, 0, NULL, NULL); }
 static int call_destroy(api *f, program *p) { return f->destroy(p); }
 static int call_compile(api *f, program p, int n, const char **options) { return f->compile(p, n, options); }
+static int call_add_name(api *f, program p, const char *expression) { return f->add_name(p, expression); }
+static int call_lowered_name(api *f, program p, const char *expression, const char **name) { return f->lowered_name(p, expression, name); }
 
 // The three outputs are read alike: a size, then that many bytes.
 enum output { LOG, PTX, CUBIN };
@@ -172,7 +178,7 @@ func (l *library) archs() ([]int, error) {
 	return archs, nil
 }
 
-func (l *library) compile(ctx context.Context, src Source, arch string, flags []string) (*Result, error) {
+func (l *library) compile(ctx context.Context, src Source, arch, kernel string, flags []string) (*Result, error) {
 	text, name := C.CString(src.Text), C.CString(src.Name)
 	defer C.free(unsafe.Pointer(text))
 	defer C.free(unsafe.Pointer(name))
@@ -182,6 +188,13 @@ func (l *library) compile(ctx context.Context, src Source, arch string, flags []
 	}
 	defer C.call_destroy(l.api, &p)
 
+	expression := C.CString(kernel)
+	defer C.free(unsafe.Pointer(expression))
+	if kernel != "" {
+		if err := l.err("nvrtcAddNameExpression", C.call_add_name(l.api, p, expression)); err != nil {
+			return nil, err
+		}
+	}
 	result := l.run(ctx, p, flags)
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -196,6 +209,13 @@ func (l *library) compile(ctx context.Context, src Source, arch string, flags []
 		return nil, &CompileError{Source: src.Name, Arch: arch, Log: r.Log, Diagnostics: Diagnose(r.Log)}
 	case result != 0:
 		return nil, fmt.Errorf("compiling %s for %s: %w", src.Name, arch, l.err("nvrtcCompileProgram", result))
+	}
+	if kernel != "" {
+		var lowered *C.char
+		if err := l.err("nvrtcGetLoweredName", C.call_lowered_name(l.api, p, expression, &lowered)); err != nil {
+			return nil, err
+		}
+		r.Kernel = C.GoString(lowered)
 	}
 	if r.PTX, err = l.output(C.PTX, p); err != nil {
 		return nil, err

@@ -13,6 +13,6 @@ func (*library) version() (major, minor int, err error) { return 0, 0, ErrNoCgo 
 
 func (*library) archs() ([]int, error) { return nil, ErrNoCgo }
 
-func (*library) compile(context.Context, Source, string, []string) (*Result, error) {
+func (*library) compile(context.Context, Source, string, string, []string) (*Result, error) {
 	return nil, ErrNoCgo
 }

@@ -49,15 +49,29 @@ type Options struct {
 	Arch string
 	// LineInfo keeps source lines in the PTX (.loc) and the cubin.
 	LineInfo bool
+	// Kernel is a template's kernel to make, as its source would name it: axpy<float, 4>;
+	// "" for what the source makes itself.
+	Kernel string
 	// Flags are passed on as they are, such as --use_fast_math.
 	Flags []string
+}
+
+// Instance is a name if it is that of a template's kernel, with its arguments, which
+// Options.Kernel makes; else "".
+func Instance(name string) string {
+	if strings.HasSuffix(strings.TrimSpace(name), ">") {
+		return name
+	}
+	return ""
 }
 
 // Result is what a compilation made.
 type Result struct {
 	PTX   []byte // without the final NUL
 	Cubin []byte // nil when Options.Arch names a virtual architecture
-	Log   string // warnings and, with --ptxas-options=-v, resource usage
+
+	Kernel string // name in PTX of Options.Kernel
+	Log    string // warnings and, with --ptxas-options=-v, resource usage
 }
 
 // CompileError is a source that NVRTC refused.
@@ -167,9 +181,9 @@ func (c *Compiler) Compile(ctx context.Context, src Source, opt Options) (*Resul
 	if opt.LineInfo {
 		flags = append(flags, "--generate-line-info")
 	}
-	for _, s := range append([]string{src.Name, src.Text}, flags...) {
+	for _, s := range append([]string{src.Name, src.Text, opt.Kernel}, flags...) {
 		if i := strings.IndexByte(s, 0); i >= 0 {
-			return nil, fmt.Errorf("compiling %q: NUL byte at offset %d of the source, its name or a flag", src.Name, i)
+			return nil, fmt.Errorf("compiling %q: NUL byte at offset %d of the source, a name or a flag", src.Name, i)
 		}
 	}
 	if err := ctx.Err(); err != nil {
@@ -181,7 +195,7 @@ func (c *Compiler) Compile(ctx context.Context, src Source, opt Options) (*Resul
 	}
 	done := make(chan outcome, 1)
 	go func() {
-		r, err := c.lib.compile(ctx, src, opt.Arch, flags)
+		r, err := c.lib.compile(ctx, src, opt.Arch, opt.Kernel, flags)
 		done <- outcome{r, err}
 	}()
 	select {

@@ -183,3 +183,17 @@ func BenchmarkCompile(b *testing.B) {
 		require.NoError(b, err)
 	}
 }
+
+// A template's kernel that nothing in the source asks for is made by its name.
+func TestCompileInstance(t *testing.T) {
+	c := nvrtctest.Compiler(t)
+	src := nvrtc.Source{Name: "t.cu", Text: "#define N 3\ntemplate <typename T, int U> __global__ void axpy(T *x) { *x *= U; }"}
+	r, err := c.Compile(t.Context(), src, nvrtc.Options{Arch: "sm_80", Kernel: nvrtc.Instance("axpy<float, N>")})
+	require.NoError(t, err)
+	require.Equal(t, "_Z4axpyIfLi3EEvPT_", r.Kernel)
+	require.Contains(t, string(r.PTX), ".entry "+r.Kernel+"(")
+	_, err = c.Compile(t.Context(), src, nvrtc.Options{Arch: "sm_80", Kernel: "axpy<float>"})
+	var refused *nvrtc.CompileError
+	require.ErrorAs(t, err, &refused)
+	require.Empty(t, nvrtc.Instance("axpy"))
+}

@@ -191,7 +191,7 @@ func (k *Kernel) cubin(ctx context.Context, file, kernel string, defines []strin
 		return nil, err
 	}
 	flags := slices.Concat([]string{"-I" + k.Spec.Path(".")}, k.Spec.Flags, k.Flags, k.Compiler.HeaderFlags())
-	r, err := k.Compiler.Compile(ctx, nvrtc.Source{Name: filepath.Base(file), Text: prologue(defines) + text}, nvrtc.Options{Arch: k.Spec.GPU.Arch(), Flags: flags})
+	r, err := k.Compiler.Compile(ctx, nvrtc.Source{Name: filepath.Base(file), Text: prologue(defines) + text}, nvrtc.Options{Arch: k.Spec.GPU.Arch(), Kernel: nvrtc.Instance(kernel), Flags: flags})
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +203,11 @@ func (k *Kernel) cubin(ctx context.Context, file, kernel string, defines []strin
 	var names []string
 	for i := range f.Kernels {
 		names = append(names, f.Kernels[i].Name)
-		if k.Called(f.Kernels[i].Name, kernel) {
+		called := k.Called(f.Kernels[i].Name, kernel)
+		if r.Kernel != "" {
+			called = f.Kernels[i].Name == r.Kernel
+		}
+		if called {
 			if c.kernel != nil {
 				return nil, mistake{fmt.Errorf(`%s: two kernels are called %s: want it declared extern "C"`, file, kernel)}
 			}

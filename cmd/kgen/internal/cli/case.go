@@ -96,7 +96,7 @@ func (a *app) newCase(ctx context.Context, name, kernel, gpuName, file string, c
 		}
 		return a.newCaseOf(name, file)
 	}
-	text, err := readPTX(ctx, name, gpu, compile)
+	text, kernel, err := readPTX(ctx, name, kernel, gpu, compile)
 	if err != nil {
 		return err
 	}

@@ -60,16 +60,17 @@ func (a *app) checkFile(ctx context.Context, name, gpuName string, m *machineFla
 		if err := f.launch(c, m.seed); err != nil {
 			return nil, usage(err)
 		}
-		var err error
-		if c.PTX, err = readPTX(ctx, name, gpu, &f.compile); err != nil {
+		text, called, err := readPTX(ctx, name, f.kernel, gpu, &f.compile)
+		if err != nil {
 			return nil, err
 		}
+		c.PTX = text
 		module, err := dev.Load(ctx, c.PTXFile, c.PTX)
 		if err != nil {
 			return nil, usage(err)
 		}
 		defer dev.Unload(module)
-		k, err := pickKernel(module, f.kernel)
+		k, err := pickKernel(module, called)
 		if err != nil {
 			return nil, usagef("%s: %w", name, err)
 		}
@@ -143,41 +144,42 @@ const defaultCUDA = "h100"
 
 // readPTX is the PTX of a file, what NVRTC makes of it if it is CUDA C: that may include
 // what lies beside it, in the flags' folders, and CUDA's own headers where the compiler
-// came with them.
-func readPTX(ctx context.Context, name string, gpu *target.GPU, f *compileFlags) ([]byte, error) {
-	text, err := readSource(name)
+// came with them. A kernel that is an instance of a template (axpy<float, 4>) is made, and
+// called in the PTX what is returned; other names are returned as they are.
+func readPTX(ctx context.Context, name, kernel string, gpu *target.GPU, f *compileFlags) (text []byte, called string, err error) {
+	text, err = readSource(name)
 	if err != nil {
-		return nil, usage(err)
+		return nil, "", usage(err)
 	}
 	if !strings.HasSuffix(name, ".cu") {
 		if f.given() {
-			return nil, usagef("%s: -I and -D are for CUDA C: want a file of that", name)
+			return nil, "", usagef("%s: -I and -D are for CUDA C: want a file of that", name)
 		}
-		return text, nil
+		return text, kernel, nil
 	}
 	flags, err := f.nvrtc()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if gpu == nil {
 		if gpu, err = lookupGPU(defaultCUDA); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 	}
 	compiler, err := nvrtc.Find()
 	if err != nil {
-		return nil, fmt.Errorf("%w; %s", err, nvrtc.Remedy(err))
+		return nil, "", fmt.Errorf("%w; %s", err, nvrtc.Remedy(err))
 	}
 	flags = slices.Concat([]string{"-I" + filepath.Dir(name)}, flags, compiler.HeaderFlags())
-	res, err := compiler.Compile(ctx, nvrtc.Source{Name: filepath.Base(name), Text: string(text)}, nvrtc.Options{Arch: virtualArch(gpu), LineInfo: true, Flags: flags})
+	res, err := compiler.Compile(ctx, nvrtc.Source{Name: filepath.Base(name), Text: string(text)}, nvrtc.Options{Arch: virtualArch(gpu), Kernel: nvrtc.Instance(kernel), LineInfo: true, Flags: flags})
 	var refused *nvrtc.CompileError
 	switch {
 	case errors.As(err, &refused):
-		return nil, usage(err)
+		return nil, "", usage(err)
 	case err != nil:
-		return nil, err
+		return nil, "", err
 	}
-	return res.PTX, nil
+	return res.PTX, cmp.Or(res.Kernel, kernel), nil
 }
 
 // virtualArch is what a GPU's own CUDA C is compiled for: with the instructions
