@@ -20,8 +20,8 @@ import (
 type Options struct {
 	Domain search.Domain
 	Config func(search.Point) space.Config
-	// Program is the digest of what a point is compiled from: with the configuration it
-	// is the evaluation's key.
+	// Program is the digest of what a point's result depends on, as far as Run does not
+	// say it: with the configuration it is the evaluation's key.
 	Program  func(search.Point) (string, error)
 	Bench    trial.Bench
 	Measures bool // the bench measures times; else it predicts them

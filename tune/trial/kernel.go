@@ -35,6 +35,7 @@ type Kernel struct {
 
 	mu       sync.Mutex // of what follows, and of the device
 	sources  map[string]string
+	outside  string              // digest of what results depend on beside programs; "" is not made yet
 	programs map[string]*program // those compiled last, by point
 	recent   []string            // their keys, the oldest first
 	buffers  []*bench.Argument

@@ -218,7 +218,7 @@ func (a *app) exploreSpace(ctx context.Context, f *tuneFlags, gpuName string, b 
 	defer t.close()
 	measures := f.device.value == "cuda"
 	o := explore.Options{
-		Domain: b.Space, Config: b.Space.At, Program: k.Program, Bench: t.bench, Measures: measures,
+		Domain: b.Space, Config: b.Space.At, Program: k.Key, Bench: t.bench, Measures: measures,
 		Store: s, Run: spaceRun(b, k, measures, t.driver),
 		Strategy: f.strategy, Seed: f.seed, Budget: f.most(), Time: f.budget.time, Default: first, Batch: f.parallel,
 		Cool: coolDown, Progress: p.exploring, Log: p.log,
