@@ -73,6 +73,7 @@ func parse(name string, b []byte) (*Config, error) {
 	if err := f.agree(); err != nil {
 		return nil, err
 	}
+	f.suppose(c)
 	for _, s := range sizes {
 		if err := f.size(&s, c); err != nil {
 			return nil, err

@@ -84,18 +84,26 @@ type verdictInfo struct {
 	Floors      []roofline.Floor     `json:"floors"`
 	Intensities []roofline.Intensity `json:"intensities"`
 	Traffic     *roofline.Traffic    `json:"traffic,omitempty"`
-	Profiler    []roofline.Busy      `json:"profiler,omitempty"`     // shares of their peaks, counted
+	Profiler    []busyInfo           `json:"profiler,omitempty"`     // shares of parts' peaks
 	Overruled   roofline.Part        `json:"overruled_by,omitempty"` // the part that the profiler saw busier than limit
 	Cause       roofline.Cause       `json:"cause,omitempty"`        // of a score above 1
 	Doubt       string               `json:"doubt,omitempty"`
 	Advice      string               `json:"advice"`
 }
 
+// busyInfo is what a profiler saw of a part of the GPU.
+type busyInfo struct {
+	roofline.Busy
+	Provenance bench.Provenance `json:"provenance"`
+}
+
 func verdictOf(j *roofline.Judged) *verdictInfo {
 	v := &verdictInfo{
 		Name: j.Kernel.Name, Launches: j.Kernel.Launches, ClockMHz: j.Kernel.ClockMHz, TFLOPS: j.AttainableTFLOPS(), Limit: j.Binding.Unit, LeastUS: j.LeastUS(),
 		Floors: j.Floors, Intensities: append([]roofline.Intensity{}, j.Intensities...), Traffic: j.Traffic(), Advice: j.Advice,
-		Profiler: j.Kernel.Seen.Busy,
+	}
+	for _, b := range j.Kernel.Seen.Busy {
+		v.Profiler = append(v.Profiler, busyInfo{b, bench.Counted})
 	}
 	if b, ok := j.Overruled(); ok {
 		v.Overruled = b.Part
