@@ -17,6 +17,7 @@ type mbarrier struct {
 	phase    uint64 // phases completed
 
 	passing uint64 // the phase after one that threads may pass that know nothing of it, plus 1
+	last    completer
 
 	init      stamp // its initialisation
 	fenced    bool  // by fence.mbarrier_init; known under strict-proxy
@@ -25,6 +26,13 @@ type mbarrier struct {
 	completed uint32
 
 	layout uint8 // .layout::v0 or v1
+}
+
+// completer is the lanes of a warp whose arrivals completed an mbarrier's last phase;
+// none if a copy did.
+type completer struct {
+	w     *warp
+	lanes uint32
 }
 
 // token is the state that arrive returns: the phase's number and the arrivals
@@ -268,7 +276,11 @@ func (b *block) arriveAt(w *warp, m *mbarrier, op *mbarrierOp, lanes uint32) {
 	if r := b.race; r != nil && !r.off && op.kind == mbarrierArrive && op.strong == relaxed && w.clock.fences {
 		m.clock = m.clock.join(w.fencedClock(lanes, scopeCTA))
 	}
+	phase := m.phase
 	b.settle(m)
+	if m.phase != phase && op.kind == mbarrierArrive {
+		m.last = completer{w, lanes}
+	}
 }
 
 // settle completes an mbarrier's phase when nothing is pending, and wakes who
@@ -278,6 +290,7 @@ func (b *block) settle(m *mbarrier) {
 		return
 	}
 	m.phase++
+	m.last = completer{}
 	m.pending = m.expected
 	m.done = m.clock
 	clear(b.timedOut)
@@ -387,10 +400,11 @@ func (w *warp) hearPhase(r *raceState, op *mbarrierOp, lane int, m *mbarrier) {
 // lack of any other way. It asked for a parity that the last phase but one has
 // too. If it knows nothing of the last phase it may as well have asked before
 // that was complete, and have gone on at once. What it does then tells what is
-// wrong.
+// wrong. Whose own arrival completed the last phase can't have asked before.
 func (w *warp) passes(m *mbarrier, lane int) bool {
 	r := w.b.race
-	return m.passing == m.phase+1 && r != nil && !r.off && !r.knowsOf(w, lane, m.done)
+	completed := m.last.w == w && m.last.lanes>>lane&1 != 0
+	return m.passing == m.phase+1 && !completed && r != nil && !r.off && !r.knowsOf(w, lane, m.done)
 }
 
 // letPass lets threads pass mbarriers that they may have passed before the last
