@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -141,7 +142,7 @@ func smallConversions() []instruction {
 	for _, f := range tinyFormats[:5] {
 		list = append(list, widenedScaled(f)...)
 	}
-	return append(list, append(powersOfTwo(), randomRounding()...)...)
+	return append(list, slices.Concat(powersOfTwo(), randomRounding(), randomFours())...)
 }
 
 // widenedScaled are the conversions of a small format to bf16, with a factor for
@@ -244,6 +245,87 @@ func randomRounding() []instruction {
 		}})
 	}
 	return list
+}
+
+// randomFours are .rs to four values of a small format: up where the bits dropped
+// and the value's 16 random ones carry.
+func randomFours() []instruction {
+	near := func(r *rand.Rand, _ int) uint64 {
+		if r.IntN(16) == 0 {
+			return anyBits(r, 32)
+		}
+		return uint64(math.Float32bits(float32(r.NormFloat64() * math.Exp2(float64(r.IntN(20)-12)))))
+	}
+	var list []instruction
+	for _, f := range tinyFormats[:5] {
+		for _, mod := range []string{"", ".relu"} {
+			list = append(list, instruction{
+				op: "cvt.rs" + mod + ".satfinite." + f.name + "x4.f32", dst: 4 * f.width, src: []int{32, 32, 32, 32, 32}, vector: 4, target: "sm_100a", n: 4096,
+				values: near, want: func(v []uint64) uint64 {
+					var d uint64
+					for i := range 4 {
+						x := single.value(v[i])
+						if mod != "" && x <= 0 {
+							x = 0
+						}
+						d = d<<f.width | f.randomly(x, sharedRandom(v[4], i, f.width))
+					}
+					return d
+				},
+			})
+		}
+	}
+	return list
+}
+
+// sharedRandom is the random bits of value i of four, bit by bit: byte by byte in
+// the operand's order for formats of 8 bits, every other byte for those of 4.
+func sharedRandom(operand uint64, i, width int) uint64 {
+	bytes := map[int][2][2]int{8: {{3, 2}, {1, 0}}, 4: {{3, 1}, {2, 0}}}[width][i/2]
+	var v uint64
+	for k := range 16 {
+		bit := operand >> (8*bytes[1-k/8] + k%8) & 1
+		if i%2 == 0 {
+			k = 15 - k
+		}
+		v |= bit << k
+	}
+	return v
+}
+
+// randomly is the code at or below a magnitude, or the next one where the
+// distance and the random bits make a whole step.
+func (f tiny) randomly(x float64, random uint64) uint64 {
+	if x != x {
+		return f.nan
+	}
+	sign := uint64(0)
+	if math.Signbit(x) {
+		sign = 1 << (f.bits - 1)
+	}
+	x = math.Abs(x)
+	c := uint64(0)
+	next := func() bool {
+		y := f.value(c + 1)
+		return c+1 < 1<<(f.bits-1) && y == y && !math.IsInf(y, 0)
+	}
+	for next() && f.value(c+1) <= x {
+		c++
+	}
+	if next() && (x-f.value(c))/(f.value(c+1)-f.value(c))+float64(random)/(1<<16) >= 1 {
+		c++
+	}
+	return sign | c
+}
+
+// TestRandomBitsOfFours holds the split of the random bits to what a B200 was
+// measured to do: of bits 0x12345678 the four values take these.
+func TestRandomBitsOfFours(t *testing.T) {
+	for width, want := range map[int][]uint64{8: {0x2c48, 0x1234, 0x1e6a, 0x5678}, 4: {0x6a48, 0x1256, 0x1e2c, 0x3478}} {
+		for i := range want {
+			require.Equal(t, want[i], sharedRandom(0x12345678, i, width))
+		}
+	}
 }
 
 func TestSmallConversions(t *testing.T) {

@@ -30,6 +30,7 @@ type instruction struct {
 	n         int      // of operands tried; 0: 1024
 	selectors []string // of video instructions: of the result and the operands
 	minus     int      // the operand, from 1, with a minus
+	vector    int      // so many operands, from the first, are one vector
 	before    string   // instructions that take the last operand
 	after     string   // instructions that take the result's place, in %dq
 }
@@ -102,7 +103,7 @@ func (ins instruction) run(t *testing.T, in []byte, n int) []uint64 {
 }
 
 // instructionRegs are the registers that write uses.
-const instructionRegs = ".reg .b64 %ad, %dq, %q<4>; .reg .b32 %c, %x, %dr, %r<4>; .reg .b16 %dh, %h<4>; .reg .b8 %e<5>; .reg .pred %dp, %dp2, %sp<4>;"
+const instructionRegs = ".reg .b64 %ad, %dq, %q<4>; .reg .b32 %c, %x, %dr, %r<5>; .reg .b16 %dh, %h<4>; .reg .b8 %e<5>; .reg .pred %dp, %dp2, %sp<4>;"
 
 // inBytes says whether the instruction wants registers of 8 bits.
 func (ins instruction) inBytes() bool {
@@ -142,6 +143,9 @@ func (ins instruction) write(body *strings.Builder) {
 		if sel != "" && i > 0 {
 			args[i-1] += "." + sel
 		}
+	}
+	if n := ins.vector; n > 0 {
+		args = append([]string{"{" + strings.Join(args[:n], ", ") + "}"}, args[n:]...)
 	}
 	dst := map[int]string{1: "%dp", 2: "%dp|%dp2", 8: "%dh", 16: "%dh", 32: "%dr", 33: "%dr|%dp", 64: "%dq"}[ins.dst]
 	if ins.dst == 8 && bytes {

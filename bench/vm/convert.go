@@ -47,6 +47,8 @@ func (d *decoder) cvt() {
 	m := d.cvtMode()
 	dt, at := d.typ(), d.typ()
 	switch {
+	case fourOf(dt) != nil && at == ptx.F32:
+		d.cvtFour(m, dt)
 	case smallOf(dt).width+smallOf(at).width > 0 || dt == ptx.TF32 || dt == ptx.F16x2 || dt == ptx.BF16x2:
 		d.cvtSmall(m, dt, at)
 	default:
