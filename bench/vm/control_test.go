@@ -550,6 +550,25 @@ mad.wide.u32 %ad, %t, 4, %in1; st.global.u32 [%ad], %b;`,
 	}
 }
 
+// TestLop3PredicateAlone: the form that only tests its result.
+func TestLop3PredicateAlone(t *testing.T) {
+	p := small{
+		target: "sm_80", regs: ".reg .b64 %ad; .reg .b32 %a; .reg .pred %p, %q;",
+		body: `setp.lt.u32 %q, %t, 10; lop3.or.b32 _|%p, %t, 1, 0, 0xc0, %q;
+selp.u32 %a, 100, 7, %p; mad.wide.u32 %ad, %t, 4, %in0; st.global.u32 [%ad], %a;`,
+		block: 32,
+	}
+	out, report := p.run(t, make([]byte, 128))
+	require.Empty(t, report.Faults)
+	for i, v := range toWords(out[0]) {
+		want := 7
+		if i&1 != 0 || i < 10 {
+			want = 100
+		}
+		require.EqualValues(t, want, v)
+	}
+}
+
 // TestLop3Predicate: the form that also tests its result.
 func TestLop3Predicate(t *testing.T) {
 	p := small{

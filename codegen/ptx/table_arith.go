@@ -65,7 +65,7 @@ var integerRows = []row{
 	{"not", "b16|b32|b64", "d s", PipeALU, ""},
 	{"cnot", "b16|b32|b64", "d s", PipeALU, ""},
 	{"lop3", "b32", "d s s s i", PipeALU, "4.3/50"},
-	{"lop3", "or|and b32", "d||p s s s i q", PipeALU, "8.2/70"},
+	{"lop3", "or|and b32", "d_||p s s s i q", PipeALU, "8.2/70"},
 	{"shf", "l|r clamp|wrap b32", "d s s s:u32", PipeALU, "3.1/32"},
 	{"shl", "b16|b32|b64", "d s s:u32", PipeALU, ""},
 	{"shr", "b16|b32|b64|u16|u32|u64|s16|s32|s64", "d s s:u32", PipeALU, ""},
