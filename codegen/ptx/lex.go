@@ -116,6 +116,8 @@ func (l *lexer) next() {
 	}
 	c := l.src[l.off]
 	switch {
+	case c == '%' && (l.off+1 == len(l.src) || !inWord(l.src[l.off+1])): // the operator: no name is so short
+		l.punct(c)
 	case byteClass[c]&(isLetter|isMark) != 0:
 		l.off++
 		l.word()

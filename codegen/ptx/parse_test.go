@@ -308,3 +308,20 @@ func TestParseErrors(t *testing.T) {
 		require.True(t, strings.HasPrefix(err.Error(), "t.ptx:"), err)
 	}
 }
+
+// TestRemainder: % is an operator where no name can begin with it, as for ptxas.
+func TestRemainder(t *testing.T) {
+	const head = ".version 9.0\n.target sm_90a\n.address_size 64\n"
+	for text, want := range map[string]uint64{
+		"5 % 2": 1, "(7 % 4) + 1": 4, "7% 3": 1, "7 %(4)": 3, "2 + 9 % 5 * 3": 14, "7U % 4": 3,
+	} {
+		m, err := Parse("", []byte(head+".visible .entry k() { .reg .b32 %r; mov.u32 %r, "+text+"; ret; }"))
+		require.NoError(t, err, text)
+		require.NoError(t, Resolve(m), text)
+		require.Equal(t, want, m.Decls[0].(*Function).Code[0].Operands[1].Value, text)
+	}
+	for _, text := range []string{"7 %2", "7 %r", "7 % 0", "7 %"} {
+		_, err := Parse("", []byte(head+".visible .entry k() { .reg .b32 %r; mov.u32 %r, "+text+"; ret; }"))
+		require.Error(t, err, text)
+	}
+}
