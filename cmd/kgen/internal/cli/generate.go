@@ -179,7 +179,7 @@ func (g *generator) note(f *family.Family, gpu *target.GPU, c space.Config, from
 		from = "tuned, " + from
 	}
 	if takes != "" {
-		takes = "; for " + takes + ", other sizes get the default"
+		takes = "; for " + takes + ": other sizes get the default"
 	}
 	g.said = append(g.said, start+from+": "+c.String()+takes)
 }

@@ -139,7 +139,7 @@ func (g *generator) variants(f *family.Family, p family.Problem, gpu *target.GPU
 	if err != nil {
 		return nil, compileError(fmt.Errorf("%s on %s: %w", f.Name, gpu.ID, err))
 	}
-	g.note(f, gpu, c, from, sizesTaken(own))
+	g.note(f, gpu, c, from, sizesTaken(f, own))
 	var out []gopkg.Variant
 	if special(own) {
 		v, err := newVariant(own, gpu, c, from)
@@ -165,16 +165,24 @@ func (g *generator) variants(f *family.Family, p family.Problem, gpu *target.GPU
 	return append(out, *v), nil
 }
 
-// sizesTaken are the sizes that a program's kernels take for granted, as its files have
-// them; "" if they take any.
-func sizesTaken(c *codegen.Compiled) string {
+// sizesTaken are the sizes that a program's kernels take for granted, by the names that
+// callers of the package know; "" if they take any.
+func sizesTaken(f *family.Family, c *codegen.Compiled) string {
 	var all []string
 	for _, k := range c.Program.Kernels {
 		for _, a := range k.Assume {
 			if a.Kind != ir.AssumeDimMultiple && a.Kind != ir.AssumeDimRange {
 				continue
 			}
-			if text := a.Of(a.Param.Name); !slices.Contains(all, text) {
+			at := slices.IndexFunc(f.Sizes, func(e family.Extent) bool { return e.Symbol == a.Param.Type.Dims[a.Dim].Sym })
+			if at < 0 { // a constant, or a size of the workspace
+				continue
+			}
+			text := fmt.Sprintf("%s a multiple of %d", f.Sizes[at].Field, a.Lo)
+			if a.Kind == ir.AssumeDimRange {
+				text = fmt.Sprintf("%s from %d to %d", f.Sizes[at].Field, a.Lo, a.Hi)
+			}
+			if !slices.Contains(all, text) {
 				all = append(all, text)
 			}
 		}
