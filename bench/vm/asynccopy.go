@@ -22,7 +22,8 @@ type asyncCopies struct {
 	open   []*inFlight
 	groups []copyGroup
 	free   []*inFlight
-	made   int // of them
+	made   int               // of them
+	known  *[warpSize]vclock // what those know who wait for mbarriers that the lane's copies arrived at
 }
 
 // pending is how many copies are kept that were not waited for.
@@ -60,7 +61,7 @@ func (a *asyncCopies) reset() {
 	for _, g := range a.groups {
 		a.free = append(a.free, g.copies...)
 	}
-	a.open, a.groups = a.open[:0], a.groups[:0]
+	a.open, a.groups, a.known = a.open[:0], a.groups[:0], nil
 }
 
 func (a *asyncCopies) new() *inFlight {
@@ -420,7 +421,8 @@ func (w *warp) asyncArrive(in *inst, noinc bool) {
 var arrivalOp = bulkOp{told: true}
 
 // arrive lets the copies land that a thread issued before and counts the arrival
-// that waited for them. Who waits for the mbarrier knows what they wrote.
+// that waited for them. Who waits for the mbarrier knows what they wrote, and what
+// those wrote that another mbarrier's arrival let land.
 func (b *block) arrive(c *bulkCopy) {
 	b.arriveBefore(c)
 	m := b.mbarriers[c.mbar]
@@ -442,6 +444,7 @@ func (b *block) arrive(c *bulkCopy) {
 			}
 		}
 	}
+	w.copied(c.lane, m)
 	if m.pending == 0 {
 		w.overArrived(c.in, c.lane, c.mbar, "an arrival while none is pending of %d", m.expected)
 		return
@@ -474,11 +477,22 @@ func (w *warp) landFor(c *inFlight, lanes uint32, m *mbarrier) {
 		return
 	}
 	id := r.newEvent(w, c.from, eventAsync|eventCopy, 0, lanes)
-	r.onAgent(id, m)
 	i := firstLane(lanes)
+	if w.async.known == nil {
+		w.async.known = new([warpSize]vclock)
+	}
+	known := &w.async.known[i]
+	*known = known.join(r.stampAgent(id, m))
 	r.landed(id, i, []span{{c.dst[i], c.dst[i] + uint64(c.in.copy.dst.size)}}, nil)
 	if c.lanes == 0 {
 		r.fetches.fetched(c)
 		r.dropMark(c.mark.index)
+	}
+}
+
+// copied tells an mbarrier of all of a lane's copies that arrivals let land.
+func (w *warp) copied(lane int, m *mbarrier) {
+	if w.async.known != nil && len(w.async.known[lane]) > 0 {
+		m.clock = m.clock.join(clock{{block: w.b.order, v: w.async.known[lane]}})
 	}
 }

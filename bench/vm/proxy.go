@@ -174,13 +174,19 @@ func (r *raceState) agent(m *mbarrier) uint32 { return uint32(len(r.b.warps) + 1
 // onAgent puts a write on an mbarrier's own clock: those know of it who wait
 // for the phase, and not yet the thread that asked for it.
 func (r *raceState) onAgent(id uint32, m *mbarrier) {
+	m.clock = m.clock.join(clock{{block: r.b.order, v: r.stampAgent(id, m)}})
+}
+
+// stampAgent puts a write on an mbarrier's own clock and returns what those know
+// who know of it.
+func (r *raceState) stampAgent(id uint32, m *mbarrier) vclock {
 	m.completed++
 	agent := r.agent(m)
 	e := &r.events[id]
 	e.agent, e.tick = agent, m.completed
 	know := make(vclock, agent+1)
 	know[agent].all = m.completed
-	m.clock = m.clock.join(clock{{block: r.b.order, v: know}})
+	return know
 }
 
 // bulkReading notes that a copy begins to read shared memory.
