@@ -1,11 +1,11 @@
 package spec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,6 +43,9 @@ func (s *Spec) Bind(g *target.GPU) (*Bound, error) {
 			return nil, fmt.Errorf("size %s has the name of a limit of the GPU: rename it", name)
 		}
 		env[name] = s.Sizes[name]
+	}
+	if err := s.checkMacros(); err != nil {
+		return nil, err
 	}
 	limited := &space.Space{Params: s.Space.Params, Lets: s.Space.Lets, Constraints: slices.Concat(s.Space.Constraints, s.limits())}
 	b := &Bound{Spec: s, GPU: g}
@@ -164,48 +167,6 @@ func (b *Bound) ReferenceLaunch() (bench.CaseLaunch, error) { return b.reference
 // AnyPoint stands for the configuration in formulas that read no parameter.
 func (b *Bound) AnyPoint() []int { return make([]int, len(b.Spec.Space.Params)) }
 
-// Defines are the macros of a configuration, NAME=VALUE.
-func (b *Bound) Defines(index []int) []string {
-	c := b.Space.At(index)
-	var out []string
-	for i := range c.Len() {
-		name, _ := c.At(i)
-		out = append(out, name+"="+c.Text(i))
-	}
-	return append(out, wordDefines(b.Spec.Space.Params, out)...)
-}
-
-// wordDefines are the macros by which a source compares parameters that are words, of which
-// defines give the values: NAME_WORD=1 of the value and =0 of the others, as far as they
-// are names and no parameter's.
-func wordDefines(params []space.Param, defines []string) []string {
-	taken := map[string]bool{}
-	for _, p := range params {
-		taken[p.Name] = true
-	}
-	var out []string
-	for _, p := range params {
-		at := slices.IndexFunc(defines, func(d string) bool { return strings.HasPrefix(d, p.Name+"=") })
-		if at < 0 {
-			continue
-		}
-		for _, w := range p.Words {
-			name, value := p.Name+"_"+w, "0"
-			if defines[at] == p.Name+"="+w {
-				value = "1"
-			}
-			if macroName.MatchString(name) && !taken[name] {
-				taken[name] = true
-				out = append(out, name+"="+value)
-			}
-		}
-	}
-	return out
-}
-
-// macroName matches a macro's name.
-var macroName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
 // template is an argument's text around its formulas.
 type template struct {
 	parts    []string // one more than formulas
@@ -281,7 +242,7 @@ func (b *Bound) Buffers(seed uint64) ([]*bench.Argument, error) {
 			return nil, fmt.Errorf("argument %d: %w", i+1, err)
 		}
 		for _, file := range bench.ArgumentFiles(text) {
-			if err := within(file); err != nil {
+			if err := cmp.Or(within(file), b.unlinked(file)); err != nil {
 				return nil, fmt.Errorf("argument %d: %w", i+1, err)
 			}
 		}

@@ -74,6 +74,15 @@ func Read(file string) (*Spec, error) {
 	if s.Name == "" {
 		s.Name = s.Kernel
 	}
+	sources := []string{s.Source}
+	if s.Reference != nil {
+		sources = append(sources, s.Reference.Source)
+	}
+	for _, source := range sources {
+		if err := s.unlinked(source); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+	}
 	return s, nil
 }
 
@@ -97,6 +106,23 @@ func (s *Spec) Path(file string) string { return filepath.Join(s.Dir, file) }
 func within(file string) error {
 	if !filepath.IsLocal(file) {
 		return fmt.Errorf("file %q: want one in the description's folder or below it", clip(file))
+	}
+	return nil
+}
+
+// unlinked refuses a file within the description's folder that is linked to one outside.
+// A file that is not there is found so where it is read.
+func (s *Spec) unlinked(file string) error {
+	dir, err := filepath.EvalSymlinks(s.Path("."))
+	if err != nil {
+		return nil
+	}
+	real, err := filepath.EvalSymlinks(s.Path(file))
+	if err != nil {
+		return nil
+	}
+	if rel, err := filepath.Rel(dir, real); err != nil || !filepath.IsLocal(rel) {
+		return fmt.Errorf("file %q: it is linked to one outside: want one in the description's folder or below it", clip(file))
 	}
 	return nil
 }

@@ -155,3 +155,57 @@ func TestWordsHaveMacros(t *testing.T) {
 	require.Equal(t, []string{"real=long double", "real_half=7", "load=a", "real_float=0", "load_a=1", "load_b=0"}, b.Defines([]int{1, 0, 0}))
 	require.Equal(t, []string{"load=b", "other=3", "load_a=0", "load_b=1"}, b.Reference.Defines)
 }
+
+// Two words' macros of one name, and words that are no single line of a macro, are refused.
+func TestWordsThatAreNoMacros(t *testing.T) {
+	for words, want := range map[string]string{
+		`{"name": "w", "words": ["a_b"]}, {"name": "w_a", "words": ["b"]}`: "parameters w and w_a: both have a word of the macro w_a_b: rename one",
+		`{"name": "w", "words": ["a", "b\u0000"]}`:                         `parameter w: word "b\x00": want one without`,
+		`{"name": "w", "words": ["a", "b\n#error"]}`:                       `parameter w: word "b\n#error": want one without`,
+		`{"name": "w", "words": ["a", "b\\"]}`:                             `parameter w: word "b\\": want one without`,
+	} {
+		s := read(t, `{"source": "a.cu", "kernel": "k", "grid": 1, "block": 32, "parameters": [`+words+`]}`)
+		_, err := s.Bind(h100(t))
+		require.ErrorContains(t, err, want)
+	}
+	s := read(t, `{"source": "a.cu", "kernel": "k", "grid": 1, "block": 32, "parameters": [{"name": "a", "values": [1]}],
+"reference": {"source": "b.cu", "grid": 1, "block": 32, "defines": {"a": "1\n#error"}}}`)
+	_, err := s.Bind(h100(t))
+	require.ErrorContains(t, err, `reference: a: "1\n#error": want one without`)
+}
+
+// A link out of the description's folder is refused as its path would be; one that stays
+// in it is none of these.
+func TestLinks(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(outside, "a.cu"), nil, 0o666))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "b.cu"), nil, 0o666))
+	for link, to := range map[string]string{"out.cu": filepath.Join(outside, "a.cu"), "folder": outside, "in.cu": "b.cu", "x.npy": filepath.Join(outside, "a.cu")} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Skip(err)
+		}
+	}
+	for source, refused := range map[string]bool{"out.cu": true, "folder/a.cu": true, "in.cu": false, "b.cu": false, "missing.cu": false} {
+		for _, form := range []string{
+			`{"source": "` + source + `", "kernel": "k", "grid": 1, "block": 32, "parameters": [{"name": "a", "values": [1]}]}`,
+			`{"source": "b.cu", "kernel": "k", "grid": 1, "block": 32, "parameters": [{"name": "a", "values": [1]}], "reference": {"source": "` + source + `", "kernel": "r", "grid": 1, "block": 32}}`,
+		} {
+			file := filepath.Join(dir, "space.json")
+			require.NoError(t, os.WriteFile(file, []byte(form), 0o666))
+			_, err := spec.Read(file)
+			if refused {
+				require.ErrorContains(t, err, `file "`+source+`": it is linked to one outside: want one in the description's folder`)
+			} else {
+				require.NoError(t, err)
+			}
+		}
+	}
+	file := filepath.Join(dir, "space.json")
+	require.NoError(t, os.WriteFile(file, []byte(`{"source": "b.cu", "kernel": "k", "grid": 1, "block": 32, "parameters": [{"name": "a", "values": [1]}], "arguments": ["f32:x.npy"]}`), 0o666))
+	s, err := spec.Read(file)
+	require.NoError(t, err)
+	b, err := s.Bind(h100(t))
+	require.NoError(t, err)
+	_, err = b.Buffers(0)
+	require.ErrorContains(t, err, `argument 1: file "x.npy": it is linked`)
+}

@@ -106,6 +106,8 @@ func wanted(kind string, cause error) string {
 		return "true or false"
 	case "int", "int64", "int32":
 		return "a whole number"
+	case "intSlice", "int64Slice":
+		return "whole numbers"
 	case "uint", "uint64", "uint32":
 		return "a whole number from 0"
 	case "float64", "float32":

@@ -39,6 +39,7 @@ type tuneFlags struct {
 
 	fleet    fleetFlags
 	parallel int // configurations of --space under way at a time
+	given    func(flag string) bool
 	compile  compileFlags
 }
 
@@ -149,6 +150,7 @@ included; nothing is read from the store or written to it.`,
 			c.Flags().BoolVar(&f.dryRun, "dry-run", false, "say how large the space is and what each constraint takes, and try nothing")
 			filledFlag(c, &f.explain, "explain", "", "say where one configuration's predicted time goes: `CONFIG` such as 'BM=128 BN=128', the rest as in the default one")
 			c.Flags().IntVar(&f.parallel, "parallel", explore.DefaultBatch, "`N` configurations of --space under way at a time; the search follows from it")
+			f.given = c.Flags().Changed
 			f.compile.declare(c, "--space")
 			f.fleet.declare(c)
 			c.Flags().BoolVar(&f.child, "child", false, "try configurations for the process that started this one")
@@ -179,6 +181,12 @@ func (a *app) tune(ctx context.Context, j *job, f *tuneFlags) error {
 	}
 	if f.compile.given() {
 		return usagef("-I and -D go with --space")
+	}
+	if f.given("parallel") {
+		return usagef("--parallel goes with --space")
+	}
+	if f.shapes != "" && (f.dryRun || f.explain != "") {
+		return usagef("--shapes: it goes neither with --dry-run nor with --explain, which are of one problem")
 	}
 	if err := f.checkWorkers(); err != nil {
 		return err

@@ -192,6 +192,11 @@ func (a *app) spaceKernel(f *tuneFlags, b *spec.Bound, compiler *nvrtc.Compiler)
 	if err != nil {
 		return nil, err
 	}
+	for _, d := range f.compile.define {
+		if name, _, _ := strings.Cut(d, "="); b.HasMacro(name) {
+			return nil, usagef("-D %s: a parameter of the space", name)
+		}
+	}
 	return &trial.Kernel{
 		Spec: b, Compiler: compiler, Flags: flags, Includes: folders, Seed: f.seed, Cache: a.openCache(),
 		Called: func(symbol, name string) bool { return symbol == name || calledInSource(symbol, name) },
