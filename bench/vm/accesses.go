@@ -91,7 +91,7 @@ func (r *raceState) trace(x *across, s stamp, bytes uint32) trace {
 		rec := accessRecord{src: e.src, block: uint32(r.b.order), tick: e.tick, warp: e.warp, agent: uint16(e.agent), flags: e.flags, scope: e.scope}
 		if rs.n >= rs.most {
 			// Too many to keep: one for the block, and nothing of who and where.
-			rec = accessRecord{block: rec.block, flags: rec.flags | eventVague, scope: rec.scope}
+			rec = accessRecord{block: rec.block, flags: rec.flags&^eventWrote | eventVague, scope: rec.scope}
 			if *rs.at(rs.n) == rec || rs.n+1 >= maxRecords {
 				n = rs.n
 			}

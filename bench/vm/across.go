@@ -163,7 +163,10 @@ func (r *raceState) compare(x *across, p *page) {
 		if wm != 0 {
 			t := r.trace(x, ws, wm)
 			mine := meeter{r, x, p, addr, t, ws.event(), true}
-			mine.againstWrites(word)
+			if raced := mine.againstWrites(word); !raced && rm&wm != 0 && r.plain(ws) {
+				earlier := meeter{r, x, p, addr, r.trace(x, rs, rm&wm), rs.event(), false}
+				earlier.againstWrites(word)
+			}
 			mine.againstRivals(word)
 			mine.against(x.page.r[word], false)
 			x.keepWrite(word, t)
@@ -198,13 +201,14 @@ type meeter struct {
 	write bool
 }
 
-// againstWrites compares with the last writes of a word's bytes.
-func (m *meeter) againstWrites(word int) {
+// againstWrites compares with the last writes of a word's bytes; true if they race.
+func (m *meeter) againstWrites(word int) bool {
 	o := &m.x.page
-	m.against(o.w[word], true)
+	raced := m.against(o.w[word], true)
 	for i := range o.parts {
-		m.against(o.older[i][word], true)
+		raced = m.against(o.older[i][word], true) || raced
 	}
+	return raced
 }
 
 // againstRivals compares a read, or a strong write, with a write before the last.
@@ -214,40 +218,41 @@ func (m *meeter) againstRivals(word int) {
 	}
 }
 
-// against compares with one access of another block.
-func (m *meeter) against(old trace, oldWrote bool) {
+// against compares with one access of another block; true if the two race.
+func (m *meeter) against(old trace, oldWrote bool) bool {
 	if old == 0 || old.bytes()&m.mine.bytes() == 0 {
-		return
+		return false
 	}
 	r := m.r
 	a := m.x.access(old)
 	block := int64(a.block)
 	if block == r.b.order {
-		return
+		return false
 	}
 	e := &r.events[m.id]
 	if e.remote != nil && a.knownTo(e.remote[m.mine.lane()].of(block), old.lane()) {
 		if oldWrote && e.flags&eventProxy != 0 && a.flags&eventAsync == 0 && !a.knownTo(e.remote[m.mine.lane()].proxyOf(block).global, old.lane()) {
 			m.report(bench.MissingProxyFence, a, old.lane(), true)
 		}
-		return
+		return false
 	}
 	if a.flags&e.flags&eventReduction != 0 && min(a.scope, e.scope) >= scopeGPU {
-		return
+		return false
 	}
 	async := (a.flags|e.flags)&eventAsync != 0
 	if a.flags&e.flags&eventStrong != 0 && !async && min(a.scope, e.scope) >= scopeGPU {
-		return
+		return false
 	}
 	copies := a.flags&e.flags&eventAsync != 0 && (a.flags|e.flags)&eventReduction == 0
 	if m.write && oldWrote && (copies || !async) && !r.b.l.checks.has(checkSameValue) && m.p.sameAs(m.addr, old.bytes()&m.mine.bytes()) {
-		return
+		return false
 	}
 	class := bench.GlobalRace
 	if async {
 		class = bench.AsyncCopyRace
 	}
-	m.report(class, a, old.lane(), oldWrote)
+	m.report(class, a, old.lane(), oldWrote || a.flags&eventWrote != 0)
+	return true
 }
 
 func (m *meeter) report(class bench.FaultClass, a *accessRecord, lane int, oldWrote bool) {
@@ -270,7 +275,7 @@ func (m *meeter) report(class bench.FaultClass, a *accessRecord, lane int, oldWr
 	l.mod.locate(&site, a.src)
 	f.Other = &site
 	act := "reads"
-	if m.write {
+	if m.write || e.flags&eventWrote != 0 {
 		act = "writes"
 	}
 	how := verb(oldWrote) + " it and nothing orders the two"

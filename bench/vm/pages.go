@@ -156,8 +156,10 @@ func (r *raceState) access(w *warp, p *page, at *side, size int) []byte {
 	if !at.write && !r.off && r.events[at.id].flags&eventProxy != 0 {
 		r.seenByProxy(cells, at)
 	}
+	at.width = 1 << grain
 	for j := range cells {
 		c := &cells[j]
+		at.cell = j << grain
 		switch {
 		case c.w >= r.floor || c.r >= r.floor:
 			if whole != nil {
@@ -169,6 +171,8 @@ func (r *raceState) access(w *warp, p *page, at *side, size int) []byte {
 			} else {
 				r.read(c, at)
 			}
+		case at.write && c.w|c.r != 0 && whole == nil:
+			c.w, c.r = me, r.earlier(c, at)
 		case at.write:
 			c.w, c.r = me, 0
 		default:

@@ -149,6 +149,7 @@ func (r *raceState) againstPast(p *page, at *side, size int) {
 		if c.w < r.floor && c.r < r.floor {
 			continue
 		}
+		at.cell, at.width = j<<grain, 1<<grain
 		if whole != nil {
 			i := j << grain
 			at.bytes, at.data = bytes[i:], whole[i:min(i+1<<grain, size)]

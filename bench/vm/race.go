@@ -96,6 +96,7 @@ const (
 	eventProxy                            // by the async proxy, which sees no ordinary writes without a fence
 	eventCopy                             // by cp.async: asynchronous, and yet no work of the async proxy
 	eventVague                            // any of those of a block
+	eventWrote                            // a write that stands where a cell's read does
 )
 
 func newRaceState(b *block) *raceState {
@@ -220,11 +221,13 @@ type side struct {
 	bytes []byte // what the access reads or writes, as it was before
 	data  []byte // what a bulk copy writes to global memory
 
+	cell, width int // bytes of the access before those of the cell, and of the cell; 0 is all
+
 	several stamp // severalLanes of what a whole warp reads together
 	wide    bool  // a range of cells is read
 }
 
-// same says whether a store leaves the bytes as they are.
+// same says whether a store leaves the cell's bytes as they are.
 func (at *side) same() bool {
 	if at.data != nil {
 		return bytes.Equal(at.bytes[:len(at.data)], at.data)
@@ -241,9 +244,14 @@ func (at *side) same() bool {
 	default:
 		return false
 	}
-	for j := range m.data {
-		v := low(at.w.element(&m.data[j], at.lane), 8*m.size)
-		if readElement(at.bytes[j*m.size:], m.size) != v {
+	first, end := at.cell, at.cell+at.width
+	if at.width == 0 {
+		end = m.bytes()
+	}
+	for j := first / m.size; j < len(m.data) && j*m.size < end; j++ {
+		differ := low(at.w.element(&m.data[j], at.lane), 8*m.size) ^ readElement(at.bytes[j*m.size:], m.size)
+		from, to := max(first-j*m.size, 0), min(end-j*m.size, m.size)
+		if low(differ>>(8*from), 8*(to-from)) != 0 {
 			return false
 		}
 	}
@@ -268,14 +276,12 @@ func (r *raceState) read(c *cell, at *side) bool {
 // write notes a write of a cell.
 func (r *raceState) write(c *cell, at *side) {
 	me := stamp(at.id)<<eventShift | stamp(at.lane)
-	if c.w >= r.floor && c.w != me {
-		r.checkWrite(c, at)
-	}
-	if c.r >= r.floor {
+	ordered := c.w < r.floor || c.w == me || r.checkWrite(c, at)
+	if c.r >= r.floor && (ordered || c.r > c.w) {
 		r.checkReads(c, at)
 	}
 	r.bury(c, c.w, r.events[at.id].flags&eventStrong != 0)
-	c.w, c.r = me, 0
+	c.w, c.r = me, r.earlier(c, at)
 	if len(r.rivals) > 0 && r.events[at.id].flags&eventStrong == 0 {
 		delete(r.rivals, c)
 	}
@@ -347,7 +353,7 @@ func (r *raceState) report(s stamp, at *side, otherWrote bool) {
 	if r.b.faults.again(faultKey{class: class, in: at.w.source(at.in), other: e.src}, 1) {
 		return
 	}
-	r.reportAs(class, at, e.src, int(e.warp), lane, verb(otherWrote)+" it and nothing orders the two")
+	r.reportAs(class, at, e.src, int(e.warp), lane, verb(otherWrote || e.flags&eventWrote != 0)+" it and nothing orders the two")
 }
 
 func verb(wrote bool) string {
@@ -409,10 +415,12 @@ func (r *raceState) sharedLane(at *side, off uint64, size int) {
 		r.againstReads(at, off, size)
 	}
 	cells := r.cells(off, size)
+	at.width = 1 << r.grain
 	for j := range cells {
 		c := &cells[j]
 		switch {
 		case c.w >= r.floor || c.r >= r.floor:
+			at.cell = j << r.grain
 			at.addr, at.bytes = r.b.address(off), r.b.shared[off:]
 			if at.write {
 				r.write(c, at)
