@@ -128,6 +128,7 @@ func openLibrary(path string) (*library, error) {
 	if err != nil {
 		return nil, err
 	}
+	keepHandlers(handle)
 	api := (*C.api)(C.calloc(1, C.size_t(unsafe.Sizeof(C.api{}))))
 	if missing := C.load(handle, api); missing != nil {
 		C.free(unsafe.Pointer(api))
