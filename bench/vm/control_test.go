@@ -550,6 +550,20 @@ mad.wide.u32 %ad, %t, 4, %in1; st.global.u32 [%ad], %b;`,
 	}
 }
 
+// TestIndexedAddress: an index counts elements of the variable, whatever is read.
+func TestIndexedAddress(t *testing.T) {
+	p := small{
+		target: "sm_90a", decls: ".shared .align 8 .b32 wide[8]; .shared .b8 bytes[8];",
+		regs: ".reg .b32 %a, %b; .reg .b16 %h;", block: 1,
+		body: `st.shared.u32 wide[3], 0x20001; st.shared.u8 bytes[5], 7; ld.shared.u16 %h, wide[3]; cvt.u32.u16 %a, %h;
+ld.shared.u8 %b, bytes[2+3]; st.global.u32 [%in0], %a; st.global.u32 [%in0+4], %b;
+mov.u32 %a, wide; ld.shared.u32 %a, [%a+12]; st.global.u32 [%in0+8], %a;`,
+	}
+	out, report := p.run(t, make([]byte, 12))
+	require.Empty(t, report.Faults)
+	require.Equal(t, []uint32{1, 7, 0x20001}, toWords(out[0]))
+}
+
 // TestLop3PredicateAlone: the form that only tests its result.
 func TestLop3PredicateAlone(t *testing.T) {
 	p := small{

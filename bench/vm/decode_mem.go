@@ -166,10 +166,25 @@ func (d *decoder) access(m *memOp) {
 
 // memory binds an address operand `[base+offset]`.
 func (d *decoder) memory(in *inst, m *memOp, o *ptx.Operand) {
+	if o.Kind == ptx.OpIndex {
+		element := d.element(o)
+		d.addressValue(in, m, &element)
+		return
+	}
 	if o.Kind != ptx.OpAddr || len(o.Elems()) != 1 {
 		d.refuse("operand %s: want an address", describe(o))
 	}
 	d.addressValue(in, m, &o.Elems()[0])
+}
+
+// element is the address of `a[i]`, with i in elements of a.
+func (d *decoder) element(o *ptx.Operand) ptx.Operand {
+	index := &o.Elems()[0]
+	if index.Kind != ptx.OpImm {
+		d.refuse("index of %s: want a constant", o.Name())
+	}
+	v := o.Decl().(*ptx.Variable)
+	return ptx.Operand{Kind: ptx.OpSymbol, Pos: o.Pos, Symbol: o.Symbol, Value: index.Value * uint64(v.Type.Size()*max(v.Vector, 1))}
 }
 
 // addressValue binds an address's base, without brackets.
