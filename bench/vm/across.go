@@ -448,6 +448,9 @@ func (r *raceState) writer(s stamp, h *heldUse) writer {
 	if e.flags&eventAsync == 0 && r.b.warps[e.warp].clock.own[s.lane()].knows(h.o.warp, h.o.lane, h.o.tick) {
 		return writer{} // who wrote it had heard of the read
 	}
+	if e.flags&eventStrong != 0 && h.o.order != weak {
+		return writer{} // two strong accesses are no race that could be the cause
+	}
 	by := writer{raced: int(e.warp) != h.o.warp || s.lane() != h.o.lane, warp: int(e.warp), lane: s.lane()}
 	if e.flags&eventAsync != 0 {
 		by.copy = e.src

@@ -129,6 +129,14 @@ W: mbarrier.try_wait.parity.shared.b64 %p, [sm], 0; @!%p bra W;`,
 		fix: map[string]string{"xor.b32": "mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; st.shared.u32 [%a], %t; bar.sync 0; xor.b32"},
 	},
 	{
+		name: "another warp's word of shared memory, exchanged by volatile accesses that nothing orders", class: bench.UninitialisedSharedRead, p: small{
+			decls: sharedDecl, dynamic: 256, regs: ".reg .b32 %a, %b, %c; .reg .b64 %ad;", block: 64,
+			body: `mov.u32 %a, sm; mad.lo.u32 %c, %t, 4, %a; st.volatile.shared.u32 [%c], %t; /*here*/
+xor.b32 %b, %t, 63; mad.lo.u32 %c, %b, 4, %a; ld.volatile.shared.u32 %b, [%c]; mad.wide.u32 %ad, %t, 4, %in1; st.global.u32 [%ad], %b;`,
+		},
+		fix: map[string]string{"/*here*/": "bar.sync 0;"},
+	},
+	{
 		name: "a mate's word of shared memory, written after the warp met", class: bench.UninitialisedSharedRead, p: small{
 			decls: sharedDecl, dynamic: 256, regs: ".reg .b32 %a;", block: 64,
 			body: "xor.b32 %x, %t, 1; mov.u32 %a, sm; mad.lo.u32 %a, %x, 4, %a; ld.shared.u32 %x, [%a]; mad.wide.u32 %ad, %t, 4, %in0; st.global.u32 [%ad], %x; bar.warp.sync -1; mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; st.shared.u32 [%a], %t;",

@@ -37,6 +37,7 @@ type origin struct {
 	space ptx.Space
 	addr  uint64
 	size  int
+	order order // of the load
 	warp  int
 	lane  int
 
@@ -421,7 +422,7 @@ func (w *warp) undefineLoad(in *inst, s *sharedUndefined, space ptx.Space, base 
 		if space == ptx.SpaceLocal {
 			class = bench.UninitialisedRegister
 		}
-		from = w.b.addOrigin(origin{class: class, src: w.source(in), name: "local memory", space: space, addr: off + base, size: m.bytes(), warp: w.index, lane: lane})
+		from = w.b.addOrigin(origin{class: class, src: w.source(in), name: "local memory", space: space, addr: off + base, size: m.bytes(), order: m.order, warp: w.index, lane: lane})
 	}
 	for j := range m.data {
 		o := &m.data[j]
@@ -488,7 +489,7 @@ func (a *allocation) defineShared(off, n int64) {
 // written.
 func (w *warp) loadedGlobal(in *inst, lane int, bits func(off, n int) uint64, addr uint64) {
 	m := in.mem
-	from := w.b.addOrigin(origin{class: bench.UninitialisedGlobalRead, src: w.source(in), space: ptx.SpaceGlobal, addr: addr, size: m.bytes(), warp: w.index, lane: lane})
+	from := w.b.addOrigin(origin{class: bench.UninitialisedGlobalRead, src: w.source(in), space: ptx.SpaceGlobal, addr: addr, size: m.bytes(), order: m.order, warp: w.index, lane: lane})
 	for j := range m.data {
 		o := &m.data[j]
 		if o.slot < 0 {
