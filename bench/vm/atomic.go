@@ -454,6 +454,7 @@ type fenceOp struct {
 	proxy   string // "async", "alias", "tensormap", or ""
 	global  bool   // of the async proxy: global memory
 	shared  bool
+	own     bool // of shared memory, the block's own alone
 	address bool // it names what it acquires
 	inits   bool // it orders only initialisations of mbarriers
 }
@@ -462,6 +463,7 @@ type fenceOp struct {
 func (f *fenceOp) spaces(d *decoder) {
 	s := d.take("global", "shared::cta", "shared::cluster", "shared")
 	f.global, f.shared = s == "" || s == "global", s != "global"
+	f.own = s == "shared::cta" || s == "shared"
 }
 
 func (d *decoder) proxyFence(f *fenceOp) {

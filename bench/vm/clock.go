@@ -137,8 +137,12 @@ type blockClock struct {
 	proxy seen // of the block's own
 }
 
-// seen is what is visible to the async proxy, of each space.
-type seen struct{ shared, global vclock }
+// seen is what is visible to the async proxy, of each space: of shared memory in
+// the whole cluster and, beyond that, in each of its blocks.
+type seen struct {
+	shared, global vclock
+	own            []vclock // by the block's rank; nil shows nothing more
+}
 
 // of is that of a space.
 func (s seen) of(space ptx.Space) vclock {
@@ -148,15 +152,43 @@ func (s seen) of(space ptx.Space) vclock {
 	return s.shared
 }
 
+// in says whether what a lane did by a tick to the shared memory of a block is visible.
+func (s seen) in(rank int, warp, lane int, tick uint32) bool {
+	return rank < len(s.own) && s.own[rank].knows(warp, lane, tick)
+}
+
 func (s seen) join(o seen) seen {
+	own := joinOwn(s.own, o.own)
 	if s.shared.is(s.global) && o.shared.is(o.global) {
 		v := s.shared.join(o.shared)
-		return seen{v, v}
+		return seen{v, v, own}
 	}
-	return seen{s.shared.join(o.shared), s.global.join(o.global)}
+	return seen{s.shared.join(o.shared), s.global.join(o.global), own}
+}
+
+func joinOwn(s, o []vclock) []vclock {
+	switch {
+	case o == nil:
+		return s
+	case s == nil || &s[0] == &o[0]:
+		return o
+	}
+	out := make([]vclock, len(s))
+	for i := range out {
+		out[i] = s[i].join(o[i])
+	}
+	return out
 }
 
 func (s seen) covers(o seen) bool {
+	if o.own != nil && s.own == nil {
+		return false
+	}
+	for i := range o.own {
+		if !s.own[i].covers(o.own[i]) {
+			return false
+		}
+	}
 	return s.shared.covers(o.shared) && (s.shared.is(s.global) && o.shared.is(o.global) || s.global.covers(o.global))
 }
 

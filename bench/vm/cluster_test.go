@@ -131,6 +131,18 @@ END:` + clusterSync,
 		fix: map[string]string{"/*here*/": "fence.mbarrier_init.release.cluster; barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;"},
 	},
 	{
+		name: "a fence of a block's own memory after a write to another's", class: bench.MissingProxyFence, p: small{
+			body: farFilled + "fence.proxy.async.shared::cta;" + clusterSync + farStored,
+		},
+		fix: map[string]string{"shared::cta;": "shared::cluster;"},
+	},
+	{
+		name: "another block's write with no fence by the block that it went to", class: bench.MissingProxyFence, p: small{
+			body: farFilled + clusterSync + "/*here*/" + farStored,
+		},
+		fix: map[string]string{"/*here*/": "fence.proxy.async.shared::cta;"},
+	},
+	{
 		name: "remote data before the mbarrier that tells of them", class: bench.SharedRace, p: small{
 			body: "mbarrier.init.shared.b64 [%a], 1; fence.mbarrier_init.release.cluster;" + clusterSync +
 				"st.shared::cluster.u32 [%far+16], %rank; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%far]; ld.shared.u32 %b, [%a+16]; W: mbarrier.try_wait.parity.acquire.cluster.shared.b64 %p, [%a], 0; @!%p bra W; /*here*/" + clusterSync,
@@ -138,6 +150,12 @@ END:` + clusterSync,
 		fix: map[string]string{"ld.shared.u32 %b, [%a+16];": "", "/*here*/": "ld.shared.u32 %b, [%a+16];"},
 	},
 }
+
+// A write of another block's shared memory, and a bulk store of what was written.
+const (
+	farFilled = "st.shared::cluster.v4.u32 [%far], {%rank, %rank, %rank, %rank};"
+	farStored = "mov.u32 %c, %ctaid.x; mad.wide.u32 %in1, %c, 16, %in1; cp.async.bulk.global.shared::cta.bulk_group [%in1], [%a], 16; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"
+)
 
 func TestClusterFaults(t *testing.T) {
 	for _, m := range clusterMisdeeds {

@@ -39,7 +39,7 @@ func (r *raceState) learn(w *warp, lanes uint32, c clock) {
 			before, after, first = old, old.join(own), false
 		}
 		w.clock.own[i] = after
-		if proxy.shared != nil || proxy.global != nil {
+		if proxy.shared != nil || proxy.global != nil || proxy.own != nil {
 			w.clock.proxy[i] = w.clock.proxy[i].join(proxy)
 		}
 		if len(remote) > 0 {

@@ -246,6 +246,12 @@ func (r *raceState) hidden(w stamp, at *side) bool {
 	if e.agent != 0 {
 		who, lane = int(e.agent), 0
 	}
+	if len(r.b.ctas) > 1 && at.space == ptx.SpaceShared {
+		rank := int(at.addr >> rankShift)
+		if r.proxied.in(rank, who, lane, e.tick) || at.w.clock.proxy[at.lane].in(rank, who, lane, e.tick) {
+			return false
+		}
+	}
 	return !r.proxied.of(at.space).knows(who, lane, e.tick) && !at.w.clock.proxy[at.lane].of(at.space).knows(who, lane, e.tick) && r.before(w, at.w, at.lane)
 }
 
@@ -279,7 +285,12 @@ func (r *raceState) proxyFence(w *warp, f *fenceOp, lanes uint32) {
 	for l := lanes; l != 0; l &= l - 1 {
 		i := firstLane(l)
 		all := r.snapshot(w, 1<<i).of(r.b.order)
-		w.clock.proxy[i] = w.clock.proxy[i].join(f.shows(all))
+		shown := f.shows(all)
+		if f.own && len(r.b.ctas) > 1 { // others' shared memory is no affair of shared::cta
+			shown.shared, shown.own = nil, make([]vclock, len(r.b.ctas))
+			shown.own[w.cta.rank] = all
+		}
+		w.clock.proxy[i] = w.clock.proxy[i].join(shown)
 		w.clock.remote[i] = w.clock.remote[i].seen(f)
 	}
 	w.clock.snap = nil

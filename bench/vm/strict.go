@@ -43,11 +43,11 @@ func (r *raceState) ordinary(at *side, s span) {
 // proxy may not see.
 func (r *raceState) initUnseen(c *bulkCopy, at *side) {
 	m := r.b.mbarriers[c.mbar]
+	at.addr = r.b.address(uint64(c.mbar))
 	if m == nil || m.fenced || !r.hidden(m.init, at) {
 		return
 	}
 	e := &r.events[m.init.event()]
-	at.addr = r.b.address(uint64(c.mbar))
 	r.reportAs(bench.MissingProxyFence, at, e.src, int(e.warp), m.init.lane(), "initialised the mbarrier there, and no fence.mbarrier_init or fence.proxy.async makes that visible to the copy that tells it")
 }
 
