@@ -1,9 +1,11 @@
 package space
 
 import (
+	"context"
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -12,9 +14,11 @@ type Bound struct {
 	space  *Space
 	names  []string
 	values [][]int64 // by parameter
-	rules  []rule    // in the order of the space's constraints
-	ready  [][]int   // by depth: the rules whose last parameter is bound there; [0] has the constant ones
-	rest   []int64   // by depth: how many points lie under one prefix of that length
+	rising []bool    // by parameter: its values are in order
+	done   <-chan struct{}
+	rules  []rule  // in the order of the space's constraints
+	ready  [][]int // by depth: the rules whose last parameter is bound there; [0] has the constant ones
+	rest   []int64 // by depth: how many points lie under one prefix of that length
 	env    Env
 	plan   stages
 	scope  scope
@@ -71,6 +75,7 @@ func (s *Space) Bind(env Env) (*Bound, error) {
 	for i, p := range s.Params {
 		params[p.Name] = i
 		b.values = append(b.values, widen(p.Values))
+		b.rising = append(b.rising, slices.IsSorted(p.Values))
 	}
 	if err := b.sizes(); err != nil {
 		return nil, err
@@ -119,6 +124,26 @@ func (b *Bound) sizes() error {
 		b.rest[d] = n * b.rest[d+1]
 	}
 	return nil
+}
+
+// Until returns the space for as long as ctx lasts: after it what traverses a large product
+// ends, and its results are not to be used.
+func (b *Bound) Until(ctx context.Context) *Bound {
+	c := *b
+	c.done = ctx.Done()
+	return &c
+}
+
+// untilLook is after how many prefixes a traversal looks whether it is to end.
+const untilLook = 256
+
+func (b *Bound) over() bool {
+	select {
+	case <-b.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // Space returns the space that was bound.

@@ -21,6 +21,7 @@ type narrowing struct {
 	pick    []int // by depth: index of the value
 	start   []int // the first prefix to visit; nil: from the beginning
 	shuffle *rand.Rand
+	visited int // prefixes so far
 	steps   int // prefixes that may still be visited; 0: any number
 	visit   func() bool
 	settled func() bool // instead of visit where no constraint is open; nil: none
@@ -89,6 +90,9 @@ func (w *narrowing) run() {
 // enter narrows what is open behind a prefix of length depth and extends it. On the
 // edge, the prefix is that of start.
 func (w *narrowing) enter(depth int, edge bool) bool {
+	if w.visited++; w.visited%untilLook == 0 && w.over() {
+		return false
+	}
 	if w.steps > 0 {
 		if w.steps--; w.steps == 0 {
 			return false
@@ -154,6 +158,10 @@ func (w *narrowing) order(depth int, edge bool) []int {
 func (w *narrowing) strike(rule, depth int) bool {
 	r := &w.rules[rule]
 	p := r.uses[len(r.uses)-1]
+	if !w.some(rule) {
+		w.count(rule, w.open(depth, p)*int64(w.live[p]))
+		return false
+	}
 	before := w.bounds[p]
 	left := interval{math.MaxInt64, math.MinInt64}
 	for i, v := range w.values[p] {
@@ -175,6 +183,42 @@ func (w *narrowing) strike(rule, depth int) bool {
 	}
 	w.bounds[p] = left
 	return true
+}
+
+// How many values a parameter has before those of a rule are looked for by halves, and how
+// many parts are looked at.
+const (
+	fewValues = 16
+	mostParts = 64
+)
+
+// some tells whether a rule may hold for one of its last parameter's values, of which it is
+// the only open one: it halves them as long as bounds rule parts out.
+func (w *narrowing) some(rule int) bool {
+	r := &w.rules[rule]
+	p := r.uses[len(r.uses)-1]
+	values, before := w.values[p], w.bounds[p]
+	if len(values) < fewValues || !w.rising[p] {
+		return true
+	}
+	defer func() { w.bounds[p] = before }()
+	parts := mostParts
+	var search func(from, to int) bool
+	search = func(from, to int) bool {
+		if parts--; parts < 0 {
+			return true
+		}
+		w.bounds[p] = interval{values[from], values[to-1]}
+		if !r.may(w.bounds).yes {
+			return false
+		}
+		if to-from == 1 {
+			return true
+		}
+		middle := (from + to) / 2
+		return search(from, middle) || search(middle, to)
+	}
+	return search(0, len(values))
 }
 
 // restore takes back what was struck out since the trail had the length mark.

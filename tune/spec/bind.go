@@ -2,6 +2,7 @@ package spec
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -36,7 +37,11 @@ type launch struct {
 // Bind gives the names values: the sizes, and the GPU's limits as family.Env calls them.
 // It adds the constraints that every launch has. It refuses a space without a
 // configuration.
-func (s *Spec) Bind(g *target.GPU) (*Bound, error) {
+func (s *Spec) Bind(g *target.GPU) (*Bound, error) { return s.BindContext(context.Background(), g) }
+
+// BindContext is Bind, which of a large space takes long, until ctx ends. So do all
+// traversals of the space.
+func (s *Spec) BindContext(ctx context.Context, g *target.GPU) (*Bound, error) {
 	env := family.Env(g)
 	for _, name := range slices.Sorted(maps.Keys(s.Sizes)) {
 		if _, taken := env[name]; taken {
@@ -53,6 +58,7 @@ func (s *Spec) Bind(g *target.GPU) (*Bound, error) {
 	if b.Space, err = limited.Bind(env); err != nil {
 		return nil, err
 	}
+	b.Space = b.Space.Until(ctx)
 	if b.kernel, err = b.compile(&s.Launch); err != nil {
 		return nil, err
 	}
@@ -74,7 +80,11 @@ func (s *Spec) Bind(g *target.GPU) (*Bound, error) {
 		b.arguments = append(b.arguments, t)
 	}
 	if _, ok := b.Space.Next(nil); !ok {
-		return nil, fmt.Errorf("no configuration is left: %s", b.Space.Count())
+		counts := b.Space.Count()
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("no configuration is left: %s", counts)
 	}
 	return b, nil
 }

@@ -192,7 +192,7 @@ func (a *app) tune(ctx context.Context, j *job, f *tuneFlags) error {
 		return err
 	}
 	if f.dryRun {
-		return a.dryRun(j)
+		return a.dryRun(ctx, j)
 	}
 	if err := codegen.Supports(j.gpu); err != nil { // before every configuration finds that
 		return usage(err)

@@ -17,12 +17,12 @@ import (
 )
 
 // dryRun says how large a family's space is.
-func (a *app) dryRun(j *job) error {
+func (a *app) dryRun(ctx context.Context, j *job) error {
 	b, err := j.problem.Space(j.gpu)
 	if err != nil {
 		return err
 	}
-	return a.printDryRun(j.family.Name, j.gpu, b, "")
+	return a.printDryRun(ctx, j.family.Name, j.gpu, b, "")
 }
 
 // dryReport is what --dry-run --json prints.
@@ -49,8 +49,11 @@ type dryRemove struct {
 
 // printDryRun prints a space, and what the configuration tried first is refused for, if
 // it is.
-func (a *app) printDryRun(name string, gpu *target.GPU, b *space.Bound, refused string) error {
-	counts := b.Count()
+func (a *app) printDryRun(ctx context.Context, name string, gpu *target.GPU, b *space.Bound, refused string) error {
+	counts := b.Until(ctx).Count()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	s := b.Space()
 	r := dryReport{Kernel: name, GPU: gpu.ID, Space: sizeOf(counts), Refused: refused, Parameters: []dryParam{}, Rules: []dryRemove{}}
 	for i, p := range s.Params {

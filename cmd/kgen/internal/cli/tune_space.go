@@ -24,7 +24,7 @@ import (
 
 // tuneSpace tunes the kernel that a file describes.
 func (a *app) tuneSpace(ctx context.Context, f *tuneFlags, gpuName string) error {
-	b, err := readSpace(f.space, gpuName)
+	b, err := readSpace(ctx, f.space, gpuName)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (a *app) drySpace(ctx context.Context, f *tuneFlags, b *spec.Bound) error {
 			return err
 		}
 	}
-	return a.printDryRun(b.Name, b.GPU, b.Space, refused)
+	return a.printDryRun(ctx, b.Name, b.GPU, b.Space, refused)
 }
 
 // checkFirst compiles the default configuration, or else the first, and says what it is
@@ -130,7 +130,7 @@ func checkFirst(ctx context.Context, k *trial.Kernel, first []int) (refused stri
 }
 
 // readSpace reads a description and gives it a GPU.
-func readSpace(file, gpuName string) (*spec.Bound, error) {
+func readSpace(ctx context.Context, file, gpuName string) (*spec.Bound, error) {
 	s, err := spec.Read(file)
 	var missing *fs.PathError
 	switch {
@@ -143,8 +143,11 @@ func readSpace(file, gpuName string) (*spec.Bound, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := s.Bind(gpu)
-	if err != nil {
+	b, err := s.BindContext(ctx, gpu)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return nil, err
+	case err != nil:
 		return nil, usagef("--space %s: %w", file, err)
 	}
 	return b, nil
@@ -177,7 +180,10 @@ func launches(b *spec.Bound) error {
 // firstPoint is the default configuration's point, or else the space's first.
 func firstPoint(b *spec.Bound, first []int) []int {
 	if first == nil {
-		first, _ = b.Space.Next(nil) // there is one: Bind looked
+		var ok bool
+		if first, ok = b.Space.Next(nil); !ok { // there is one, as Bind looked, but its context ended
+			first = b.AnyPoint()
+		}
 	}
 	return first
 }
@@ -245,6 +251,9 @@ func (a *app) exploreSpace(ctx context.Context, f *tuneFlags, gpuName string, b 
 		return err
 	}
 	report := a.spaceReport(f, b, r)
+	if err := ctx.Err(); err != nil { // while it counted
+		return err
+	}
 	if report.Artifacts, err = spaceFiles(ctx, f, s, k, r); err != nil {
 		return err
 	}
