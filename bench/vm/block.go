@@ -348,6 +348,9 @@ func (c *cta) complete(bar *barrier) bool {
 // releaseBarrier starts a barrier's waiting paths again.
 func (c *cta) releaseBarrier(id uint32) {
 	bar := &c.bars[id]
+	if bar.need == 0 {
+		c.checkRegisters()
+	}
 	c.orderBarrier(bar)
 	for _, w := range c.warps {
 		for i := range w.paths {

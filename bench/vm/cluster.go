@@ -34,6 +34,8 @@ type cta struct {
 
 	freeRegisters int // for each thread of a warp
 
+	registerOrders []registerOrder // of its warpgroups
+
 	tensor *tensorMemory // nil: not used so far
 	issues []issueOrder  // of wgmma, by group of four warps
 

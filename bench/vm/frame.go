@@ -97,7 +97,7 @@ func (b *block) start(order int64) {
 		for i, n := range l.within(c.rank) {
 			c.id[i] += n
 		}
-		c.freeRegisters = 0
+		c.freeRegisters, c.registerOrders = 0, nil
 		c.bars, c.gone, c.noneLeft, c.known, c.issues = [16]barrier{}, false, false, nil, nil
 		c.keepUses()
 		clear(c.landed)

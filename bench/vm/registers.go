@@ -1,6 +1,12 @@
 package vm
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/ptx"
+)
 
 // Registers move between the warps of a block: setmaxnreg. A block
 // has those that its warps have at the launch. That is known, to ptxas as well, where
@@ -39,12 +45,14 @@ func moreRegisters(w *warp, in *inst) {
 		w.park(wait{kind: waitRegisters, in: in})
 		return
 	}
+	w.sameInGroup(in)
 	w.cta.takeRegisters(w, max(w.registers, int(in.imm)))
 	w.pc++
 }
 
 func fewerRegisters(w *warp, in *inst) {
 	if w.wholeWarp(in) {
+		w.sameInGroup(in)
 		w.cta.takeRegisters(w, min(w.registers, int(in.imm)))
 		w.pc++
 	}
@@ -88,4 +96,58 @@ func (l *launch) registersAtLaunch() int {
 // awaitedRegisters says what a warp that waits for registers lacks.
 func (w *warp) awaitedRegisters(in *inst) string {
 	return fmt.Sprintf("%d registers for each thread, where it has %d and the block has %d free for one warp", in.imm, w.registers, w.cta.freeRegisters)
+}
+
+// registerOrder is the setmaxnreg that warps of a warpgroup came to, from the first that
+// not all have, and how many of them each has.
+type registerOrder struct {
+	list []registerMove
+	done [4]int
+}
+
+type registerMove struct {
+	w   *warp
+	in  *inst
+	src *ptx.Instruction
+}
+
+// sameInGroup compares a warp's setmaxnreg with that of the others of its warpgroup.
+func (w *warp) sameInGroup(in *inst) {
+	group := w.number / 4
+	for len(w.cta.registerOrders) <= group {
+		w.cta.registerOrders = append(w.cta.registerOrders, registerOrder{})
+	}
+	o := &w.cta.registerOrders[group]
+	src := w.source(in)
+	n := &o.done[w.number&3]
+	if *n == len(o.list) {
+		o.list = append(o.list, registerMove{w, in, src})
+	} else if x := &o.list[*n]; x.in.imm != in.imm || x.src.Mods[0] != src.Mods[0] {
+		w.reportOperands(bench.DivergentCollective, faultKey{class: bench.DivergentCollective, in: src, other: x.src}, 0, x.w,
+			"the setmaxnreg of another warp differs: want the same in a warpgroup")
+	}
+	*n++
+	if slices.Min(o.done[:]) > 0 {
+		o.list = o.list[1:]
+		for i := range o.done {
+			o.done[i]--
+		}
+	}
+}
+
+// checkRegisters reports setmaxnreg that some warps of a warpgroup left out, once all of
+// the block have met behind it.
+func (c *cta) checkRegisters() {
+	for _, w := range c.warps {
+		group := w.number / 4
+		if w.live == 0 || group >= len(c.registerOrders) {
+			continue
+		}
+		o := &c.registerOrders[group]
+		if n := o.done[w.number&3]; n < len(o.list) {
+			x := &o.list[n]
+			x.w.reportOperands(bench.DivergentCollective, faultKey{class: bench.DivergentCollective, in: x.src}, 0, nil,
+				"not all warps of the warpgroup execute the setmaxnreg")
+		}
+	}
 }
