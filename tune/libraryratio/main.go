@@ -20,6 +20,7 @@ import (
 	"github.com/kgen-dev/kgen/kernels"
 	"github.com/kgen-dev/kgen/roofline"
 	"github.com/kgen-dev/kgen/tune"
+	"github.com/kgen-dev/kgen/tune/document"
 )
 
 // problem is one that a library was timed on.
@@ -43,32 +44,12 @@ func main() {
 	var table bytes.Buffer
 	err := run(&table, *most, *folder)
 	if err == nil {
-		err = write(*file, table.Bytes())
+		err = document.WriteTable(*file, "library-ratio", table.Bytes())
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "libraryratio:", err)
 		os.Exit(1)
 	}
-}
-
-// mark begins the table in a document: what stands before it is kept.
-const mark = "<!-- written by make library-ratio -->\n"
-
-// write puts the table behind the mark in a file, or on standard output.
-func write(file string, table []byte) error {
-	if file == "" {
-		_, err := os.Stdout.Write(table)
-		return err
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	before, _, found := bytes.Cut(text, []byte(mark))
-	if !found {
-		return fmt.Errorf("%s: want a line %q before the table", file, strings.TrimSpace(mark))
-	}
-	return os.WriteFile(file, slices.Concat(before, []byte(mark), table), 0o644)
 }
 
 func run(w io.Writer, most int, folder string) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kgen-dev/kgen/roofline/measured"
+	"github.com/kgen-dev/kgen/tune/document"
 )
 
 // TestTable: every source gives problems, every ratio is a likely one, and the document
@@ -17,9 +18,9 @@ import (
 func TestTable(t *testing.T) {
 	var table bytes.Buffer
 	require.NoError(t, run(&table, 2, "../../roofline/reproduce/data"))
-	document, err := os.ReadFile("../../docs/library-ratio.md")
+	text, err := os.ReadFile("../../docs/library-ratio.md")
 	require.NoError(t, err)
-	_, written, found := bytes.Cut(document, []byte(mark))
+	_, written, found := bytes.Cut(text, []byte(document.Mark("library-ratio")))
 	require.True(t, found)
 	now, then := strings.Split(table.String(), "\n"), strings.Split(string(written), "\n")
 	require.Equal(t, len(then), len(now), "run make library-ratio")

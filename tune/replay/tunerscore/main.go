@@ -19,6 +19,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/kgen-dev/kgen/tune/document"
 	"github.com/kgen-dev/kgen/tune/replay"
 	"github.com/kgen-dev/kgen/tune/search"
 )
@@ -38,32 +39,12 @@ func main() {
 	var table bytes.Buffer
 	err := run(&table, *seeds, strings.Split(*names, ","), flag.Args())
 	if err == nil {
-		err = write(*file, table.Bytes())
+		err = document.WriteTable(*file, "tuner-score", table.Bytes())
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "tunerscore:", err)
 		os.Exit(1)
 	}
-}
-
-// mark begins the table in a document: what stands before it is kept.
-const mark = "<!-- written by make tuner-score -->\n"
-
-// write puts the table behind the mark in a file, or on standard output.
-func write(file string, table []byte) error {
-	if file == "" {
-		_, err := os.Stdout.Write(table)
-		return err
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	before, _, found := bytes.Cut(text, []byte(mark))
-	if !found {
-		return fmt.Errorf("%s: want a line %q before the table", file, strings.TrimSpace(mark))
-	}
-	return os.WriteFile(file, slices.Concat(before, []byte(mark), table), 0o644)
 }
 
 // named is a space with what stands in the table's head.
