@@ -49,6 +49,7 @@ var ours = []own{
 	{"flashattn", "h100", "batch=1 heads=1 kv-heads=1 seq=100 seq-kv=150 head-dim=64 dtype=e4m3", "BM=64 BN=64 warps=4 stages=2 overlap=1"},
 	{"flashattn", "h100", "batch=1 heads=1 kv-heads=1 seq=70 seq-kv=150 head-dim=64 causal=false", "BM=64 BN=64 warps=4 stages=2 overlap=0 copy=1"},
 	{"flashattn", "h100", "batch=1 heads=1 kv-heads=1 seq=128 seq-kv=200 head-dim=64", "BM=128 BN=64 warps=8 stages=2 overlap=2"},
+	{"flashattn", "h100", "batch=1 heads=2 kv-heads=1 seq=128 seq-kv=150 head-dim=64", "BM=64 BN=64 warps=4 stages=2 overlap=1 order=1 persistent=1"},
 	{"layernorm", "a100", "rows=5 cols=700 dropout=0.1", "BM=1 BN=1024 warps=4 passes=1"},
 	{"layernorm", "h100", "rows=3 cols=900 dtype=f32", "BM=1 BN=512 warps=2 passes=2"},
 	{"layernorm", "h100", "rows=2 cols=4100 dtype=f16", "BM=1 BN=1024 warps=2 passes=2 keep=3 cluster=2"},
