@@ -221,6 +221,9 @@ func (d *decoder) warpSync() {
 	in, c := d.newCollective(func(*gathered) {})
 	d.memberMask(in, c, &ops[0])
 	c.orders = true
+	if mask := d.values[c.mask]; !mask.constant || uint32(mask.content) != allLanes {
+		d.kern.parts = true
+	}
 	d.emit(in)
 	d.meetAfterCollective(in)
 }

@@ -296,7 +296,7 @@ func (r *raceState) noteWords(w *warp, in *inst, id uint32, off *lanes32) {
 	for i := range off {
 		o := off[i]
 		if o == last { // the lane before read the same: two stand for all
-			if repeats++; repeats > 1 {
+			if repeats++; repeats > 1 && !r.b.l.kern.parts {
 				continue
 			}
 		} else {
@@ -311,7 +311,7 @@ func (r *raceState) noteWords(w *warp, in *inst, id uint32, off *lanes32) {
 				case c.r < floor:
 					c.r = me | stamp(i)
 					continue
-				case c.r&^(1<<eventShift-1) == me:
+				case c.r&^(1<<eventShift-1) == me && !r.b.l.kern.parts:
 					if c.r&(warpSize-1) != stamp(i) {
 						c.r |= severalLanes
 					}

@@ -112,6 +112,9 @@ func (r *raceState) keepReader(c *cell, s stamp) {
 func (r *raceState) joined(old, s stamp) (stamp, bool) {
 	if old.event() == s.event() {
 		if old.lane() != s.lane() {
+			if r.b.l.kern.parts {
+				return 0, false
+			}
 			s |= severalLanes
 		}
 		return s | old&severalLanes, true

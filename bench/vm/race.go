@@ -61,7 +61,7 @@ type stamp uint32
 
 const (
 	laneBits             = 5
-	severalLanes   stamp = 1 << laneBits // more lanes of the event did the same
+	severalLanes   stamp = 1 << laneBits // more lanes of the event did the same, perhaps all
 	eventShift           = laneBits + 1
 	specialStamp   stamp = 1 << 31 // of a write: a copy in flight; of a read: a list
 	maxEvents            = 1 << (31 - eventShift)

@@ -86,7 +86,7 @@ func (r *raceState) addReader(c *cell, me stamp, at *side) {
 	l := r.lists(at.space)
 	if c.r&specialStamp == 0 {
 		switch {
-		case c.r.event() == at.id:
+		case c.r.event() == at.id && (at.several != 0 || !r.b.l.kern.parts):
 			c.r |= severalLanes
 		case r.before(c.r, at.w, at.lane) || r.succeeds(c.r, at):
 			c.r = me
@@ -113,7 +113,7 @@ func (r *raceState) addReader(c *cell, me stamp, at *side) {
 			continue
 		}
 		after = e
-		if e.s.event() == at.id {
+		if e.s.event() == at.id && !r.b.l.kern.parts {
 			if e.s.lane() != at.lane {
 				e.s |= severalLanes
 			}
