@@ -253,6 +253,12 @@ func (b *block) deadlock() {
 		return // what was reported before caused it
 	}
 	for _, w := range b.warps {
+		if w.mask != 0 && w.polled() != nil { // what others wait for, if they wait for this one
+			w.pollsInVain(all)
+			return
+		}
+	}
+	for _, w := range b.warps {
 		for i := range w.paths {
 			p := &w.paths[i]
 			in := p.wait.in
@@ -279,17 +285,38 @@ func (w *warp) pollsInVain(others []string) {
 	in, lane := &w.code[w.pc], firstLane(w.mask)
 	what := "the warp polls"
 	var at *uint64
-	space := ""
-	if p := w.lastPoll; p != nil && p.mem != nil && w.fr.prog.has(p) {
+	space, late := "", ""
+	if p := w.polled(); p != nil {
 		var addr lanes64
 		w.addresses(p.mem, &addr)
 		in, at, space = p, &addr[lane], p.mem.space.String()
 		what += fmt.Sprintf(" %s address %#x%s", space, *at, w.b.lies(p.mem.space, *at))
+		if p.mem.space != ptx.SpaceShared {
+			late = w.b.l.notResident()
+		}
 	}
 	if len(others) > 0 {
 		what += "; " + strings.Join(others, "; ") + ";"
 	}
-	w.faultAt(bench.Deadlock, in, lane, at, space, "%s and nothing changes any more", what)
+	w.faultAt(bench.Deadlock, in, lane, at, space, "%s and nothing changes any more%s", what, late)
+}
+
+// polled is the access of memory that a warp polls with, if it does.
+func (w *warp) polled() *inst {
+	if p := w.lastPoll; p != nil && p.mem != nil && w.fr.prog.has(p) {
+		return p
+	}
+	return nil
+}
+
+// notResident says which blocks have not begun, as the GPU has no room for them.
+func (l *launch) notResident() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.next >= l.total {
+		return ""
+	}
+	return fmt.Sprintf(": blocks from %v on have not begun, as no more than %d run at a time", l.blockID(l.next), len(l.ring)*l.ctas)
 }
 
 // has says whether an instruction is of a program.

@@ -384,9 +384,9 @@ func (b *block) unblock() bool {
 
 // forceBarrier reports a barrier that lanes of a warp wait at while others of
 // the warp wait for them to come back, or at another barrier, and lets it count
-// those as arrived.
+// those as arrived. Lanes that poll are no such: they may come yet.
 func (w *warp) forceBarrier() bool {
-	joins := w.waitingAtJoins()
+	joins, barriers := w.waitingAtJoins(), w.waitingAtBarriers()
 	for i := range w.paths {
 		p := &w.paths[i]
 		if p.wait.kind != waitBarrier {
@@ -396,7 +396,7 @@ func (w *warp) forceBarrier() bool {
 		missing := joins
 		where := "past the branch"
 		if bar.parts[w.number] != 0 && joins == 0 {
-			missing, where = w.live&^bar.parts[w.number], "elsewhere"
+			missing, where = barriers, "elsewhere"
 		}
 		if missing &^= bar.arrived[w.number] | bar.parts[w.number]; missing == 0 {
 			continue

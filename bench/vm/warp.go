@@ -396,6 +396,17 @@ func (w *warp) waitingAtJoins() uint32 {
 	return m
 }
 
+// waitingAtBarriers is the lanes that wait at some barrier of the block.
+func (w *warp) waitingAtBarriers() uint32 {
+	var m uint32
+	for i := range w.paths {
+		if p := &w.paths[i]; p.wait.kind == waitBarrier {
+			m |= p.mask
+		}
+	}
+	return m
+}
+
 // guarded runs an instruction for the lanes whose guard holds.
 func guarded(w *warp, in *inst) {
 	m := w.mask & (w.p[in.guard] ^ in.flip)
