@@ -22,8 +22,7 @@ type asyncCopies struct {
 	open   []*inFlight
 	groups []copyGroup
 	free   []*inFlight
-	made   int               // of them
-	known  *[warpSize]vclock // what those know who wait for mbarriers that the lane's copies arrived at
+	made   int // of them
 }
 
 // pending is how many copies are kept that were not waited for.
@@ -31,6 +30,7 @@ func (a *asyncCopies) pending() int { return a.made - len(a.free) }
 
 type copyGroup struct {
 	lanes  uint32
+	order  uint64 // of the warp's last copy by then
 	copies []*inFlight
 }
 
@@ -61,7 +61,7 @@ func (a *asyncCopies) reset() {
 	for _, g := range a.groups {
 		a.free = append(a.free, g.copies...)
 	}
-	a.open, a.groups, a.known = a.open[:0], a.groups[:0], nil
+	a.open, a.groups = a.open[:0], a.groups[:0]
 }
 
 func (a *asyncCopies) new() *inFlight {
@@ -307,7 +307,7 @@ func commitGroup(w *warp, _ *inst) { w.commit(w.mask) }
 func (w *warp) commit(lanes uint32) {
 	a := &w.async
 	w.crowd(len(a.groups), 0)
-	g := copyGroup{lanes: lanes}
+	g := copyGroup{lanes: lanes, order: a.issued}
 	if n := len(a.groups); n < cap(a.groups) {
 		g.copies = a.groups[:n+1][n].copies[:0]
 	}
@@ -357,6 +357,7 @@ func (w *warp) waitGroups(lanes uint32, n int) {
 		for _, c := range g.copies {
 			w.land(c, done)
 		}
+		w.learnCopies(done, g.order)
 	}
 	// Groups that nobody waits for any more go.
 	kept := 0
@@ -387,6 +388,7 @@ func (d *decoder) asyncArrive() {
 	in.mem.size = 8
 	d.memory(in, in.mem, &ops[0])
 	in.rule = ruleAsyncCopy
+	d.kern.told = true
 	in.fn[modeFull] = func(w *warp, in *inst) { w.asyncArrive(in, noinc) }
 	d.emit(in)
 }
@@ -421,8 +423,8 @@ func (w *warp) asyncArrive(in *inst, noinc bool) {
 var arrivalOp = bulkOp{told: true}
 
 // arrive lets the copies land that a thread issued before and counts the arrival
-// that waited for them. Who waits for the mbarrier knows what they wrote, and what
-// those wrote that another mbarrier's arrival let land.
+// that waited for them. Who waits for the mbarrier knows what they wrote, whether it
+// was this that let them land, another mbarrier's arrival or a wait for their group.
 func (b *block) arrive(c *bulkCopy) {
 	b.arriveBefore(c)
 	m := b.mbarriers[c.mbar]
@@ -434,17 +436,19 @@ func (b *block) arrive(c *bulkCopy) {
 	lanes := uint32(1) << c.lane
 	for _, x := range w.async.open {
 		if x.order <= c.order {
-			w.landFor(x, lanes, m)
+			w.landFor(x, lanes)
 		}
 	}
 	for _, g := range w.async.groups {
 		for _, x := range g.copies {
 			if x.order <= c.order {
-				w.landFor(x, lanes, m)
+				w.landFor(x, lanes)
 			}
 		}
 	}
-	w.copied(c.lane, m)
+	if r := b.race; r != nil && !r.off {
+		m.clock = m.clock.join(clock{{block: b.order, v: r.copiesOf(w, c.lane, c.order)}})
+	}
 	if m.pending == 0 {
 		w.overArrived(c.in, c.lane, c.mbar, "an arrival while none is pending of %d", m.expected)
 		return
@@ -464,7 +468,7 @@ func (b *block) arriveBefore(c *bulkCopy) {
 }
 
 // landFor completes a lane's copy for those who wait at an mbarrier.
-func (w *warp) landFor(c *inFlight, lanes uint32, m *mbarrier) {
+func (w *warp) landFor(c *inFlight, lanes uint32) {
 	if c.lanes&lanes == 0 {
 		return
 	}
@@ -476,23 +480,10 @@ func (w *warp) landFor(c *inFlight, lanes uint32, m *mbarrier) {
 	if r == nil || r.off {
 		return
 	}
-	id := r.newEvent(w, c.from, eventAsync|eventCopy, 0, lanes)
 	i := firstLane(lanes)
-	if w.async.known == nil {
-		w.async.known = new([warpSize]vclock)
-	}
-	known := &w.async.known[i]
-	*known = known.join(r.stampAgent(id, m))
-	r.landed(id, i, []span{{c.dst[i], c.dst[i] + uint64(c.in.copy.dst.size)}}, nil)
+	r.landed(r.landing(c, lanes), i, []span{{c.dst[i], c.dst[i] + uint64(c.in.copy.dst.size)}}, nil)
 	if c.lanes == 0 {
 		r.fetches.fetched(c)
 		r.dropMark(c.mark.index)
-	}
-}
-
-// copied tells an mbarrier of all of a lane's copies that arrivals let land.
-func (w *warp) copied(lane int, m *mbarrier) {
-	if w.async.known != nil && len(w.async.known[lane]) > 0 {
-		m.clock = m.clock.join(clock{{block: w.b.order, v: w.async.known[lane]}})
 	}
 }

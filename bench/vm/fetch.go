@@ -75,7 +75,7 @@ func (r *raceState) againstFetches(at *side, size int) {
 	}
 	for i := range r.unseen.list {
 		x := &r.unseen.list[i]
-		if x.c.fetches(first, end) && !at.w.clock.own[at.lane].knows(int(x.agent), 0, x.tick) {
+		if x.c.fetches(first, end) && !at.w.clock.own[at.lane].knows(int(x.agent), x.lane, x.tick) {
 			r.reportFetch(at, x.c.from, x.c.w.index, x.c.lane)
 			return
 		}

@@ -115,6 +115,9 @@ func (b *block) start(order int64) {
 	clear(b.mbarriers)
 	clear(b.timedOut)
 	b.clocks, b.freeClocks, b.flight, b.reducing = 0, b.freeClocks[:0], nil, 0
+	if l.kern.told {
+		b.clocks = len(b.warps) // the first are the warps' own, of their copies
+	}
 	b.tensor.work, b.tensor.commits = nil, 0
 	b.faults = faultList{most: l.dev.opt.MaxFaults}
 	clear(b.shared)

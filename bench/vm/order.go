@@ -83,8 +83,19 @@ func (c *cta) everybody(bar *barrier) bool {
 		if w.live&^waiting != 0 || bar.arrived[i]&^waiting&w.live != 0 {
 			return false
 		}
-		if w.started&^w.live&^bar.arrived[i] != 0 && w.clock.last > c.b.race.ticks[i] {
-			return false // lanes that have left did something, and never came here
+		if gone := w.started &^ w.live; gone != 0 && w.clock.last > c.b.race.ticks[i] && !c.b.race.arrivedLast(bar, w, gone) {
+			return false
+		}
+	}
+	return true
+}
+
+// arrivedLast says whether lanes that have left came to a barrier and did nothing after.
+func (r *raceState) arrivedLast(bar *barrier, w *warp, gone uint32) bool {
+	known := bar.clock.of(r.b.order)
+	for l := gone; l != 0; l &= l - 1 {
+		if !known.knows(w.index, firstLane(l), w.clock.last) {
+			return false
 		}
 	}
 	return true

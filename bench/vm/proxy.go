@@ -244,7 +244,7 @@ func (r *raceState) hidden(w stamp, at *side) bool {
 	}
 	who, lane := int(e.warp), w.lane()
 	if e.agent != 0 {
-		who, lane = int(e.agent), 0
+		who = int(e.agent)
 	}
 	if len(r.b.ctas) > 1 && at.space == ptx.SpaceShared {
 		rank := int(at.addr >> rankShift)

@@ -181,7 +181,7 @@ func (r *raceState) before(s stamp, w *warp, lane int) bool {
 	}
 	e := &r.events[s.event()]
 	if e.agent != 0 {
-		return w.clock.own[lane].knows(int(e.agent), 0, e.tick)
+		return w.clock.own[lane].knows(int(e.agent), s.lane(), e.tick)
 	}
 	same := int(e.warp) == w.index
 	if s&severalLanes == 0 {
@@ -564,7 +564,7 @@ func (w *warp) markLanded(c *inFlight, lanes uint32) {
 	if r == nil || r.off {
 		return
 	}
-	id := r.newEvent(w, c.from, eventAsync|eventCopy, 0, lanes)
+	id := r.landing(c, lanes)
 	for l := lanes; l != 0; l &= l - 1 {
 		i := firstLane(l)
 		r.unmark(c.dst[i], c.in.copy.dst.size, stamp(id)<<eventShift|stamp(i))

@@ -6,8 +6,9 @@ package vm
 
 // unseenCopy is a copy that has landed and that perhaps no thread knows of yet.
 type unseenCopy struct {
-	id    uint32 // its event, on an mbarrier's clock
+	id    uint32 // its event, on an mbarrier's clock or that of its warp's copies
 	agent uint32
+	lane  int
 	tick  uint32
 	spans []span    // of shared memory, that it wrote
 	c     *bulkCopy // nil of cp.async
@@ -19,7 +20,7 @@ type unseenCopies struct {
 	kept int // of them when the list was gone through last
 }
 
-// landed notes a copy that is on an mbarrier's clock.
+// landed notes a copy that is on a clock which threads hear of by an mbarrier.
 func (r *raceState) landed(id uint32, lane int, spans []span, c *bulkCopy) {
 	e := &r.events[id]
 	me := stamp(id)<<eventShift | stamp(lane)
@@ -30,7 +31,7 @@ func (r *raceState) landed(id uint32, lane int, spans []span, c *bulkCopy) {
 	if len(l.list) >= 2*l.kept+64 {
 		r.forgetKnown()
 	}
-	l.list = append(l.list, unseenCopy{id: id, agent: e.agent, tick: e.tick, spans: spans, c: c})
+	l.list = append(l.list, unseenCopy{id: id, agent: e.agent, lane: lane, tick: e.tick, spans: spans, c: c})
 }
 
 // forgetKnown drops unseenCopies that some thread knows of.
@@ -38,20 +39,20 @@ func (r *raceState) forgetKnown() {
 	l := &r.unseen
 	kept := l.list[:0]
 	for _, x := range l.list {
-		if !r.anyoneKnows(x.agent, x.tick) {
+		if !r.anyoneKnows(&x) {
 			kept = append(kept, x)
 		}
 	}
 	l.list, l.kept = kept, len(kept)
 }
 
-func (r *raceState) anyoneKnows(agent, tick uint32) bool {
+func (r *raceState) anyoneKnows(x *unseenCopy) bool {
 	for _, w := range r.b.warps {
 		if !w.clock.any {
 			continue
 		}
 		for lane := range w.clock.own {
-			if w.clock.own[lane].knows(int(agent), 0, tick) {
+			if w.clock.own[lane].knows(int(x.agent), x.lane, x.tick) {
 				return true
 			}
 		}
@@ -83,7 +84,7 @@ func (r *raceState) knowsOf(w *warp, lane int, c clock) bool {
 	own := &w.clock.own[lane]
 	for i, k := range c.of(r.b.order) {
 		if i >= len(r.b.warps) {
-			if k.all != 0 && !own.knows(i, 0, k.all) && r.unknown(uint32(i), k.all) {
+			if r.unknown(*own, i, &k) {
 				return false
 			}
 			continue
@@ -101,11 +102,11 @@ func (r *raceState) knowsOf(w *warp, lane int, c clock) bool {
 	return true
 }
 
-// unknown says whether nobody knew of a unseenCopy at the last barrier of the
-// block.
-func (r *raceState) unknown(agent, tick uint32) bool {
-	for _, x := range r.unseen.list {
-		if x.agent == agent && x.tick <= tick {
+// unknown says whether a clock tells of a copy of an agent that nobody knew of at the
+// last barrier of the block, and that a thread has not heard of since.
+func (r *raceState) unknown(own vclock, agent int, k *known) bool {
+	for i := range r.unseen.list {
+		if x := &r.unseen.list[i]; int(x.agent) == agent && x.tick <= k.at(x.lane) && !own.knows(agent, x.lane, x.tick) {
 			return true
 		}
 	}
