@@ -60,7 +60,7 @@ func TestBytesFromBusy(t *testing.T) {
 
 // TestMemoryByName: what people read calls memory by its kind, records do not.
 func TestMemoryByName(t *testing.T) {
-	for id, want := range map[string]string{"h100": "HBM", "a100": "HBM", "rtx4090": "DRAM", "l40": "DRAM", "t4": "DRAM"} {
+	for id, want := range map[string]string{"h100": "HBM", "a100": "HBM", "rtx4090": "GDDR6X", "l40": "GDDR6", "gb10": "LPDDR5X"} {
 		g, err := target.Lookup(id)
 		require.NoError(t, err)
 		roofs := roofline.DeviceRoofs(g)

@@ -2,7 +2,6 @@ package roofline
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/target"
@@ -25,14 +24,17 @@ const (
 // Units returns every unit, in order.
 func Units() []Unit { return []Unit{HBM, L2, Shared, Tensor, MUFU, Issue, Launch} }
 
-// Name is a unit in words for people: memory that is no HBM is called DRAM, which all is.
+// Name is a unit in words for people: the device's memory by the kind that the GPU has.
 // Records and flags keep to Unit.
-func (r Roofs) Name(u Unit) string {
-	if u == HBM && !strings.Contains(r.GPU.MemoryType, string(HBM)) {
-		return "DRAM"
+func (u Unit) Name(g *target.GPU) string {
+	if u == HBM {
+		return g.Memory()
 	}
 	return string(u)
 }
+
+// Name is a unit's name on the GPU; see Unit.Name.
+func (r Roofs) Name(u Unit) string { return u.Name(r.GPU) }
 
 // Roofs are the ceilings of one GPU.
 type Roofs struct {

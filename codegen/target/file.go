@@ -11,6 +11,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/kgen-dev/kgen/internal/jsontext"
 	"github.com/kgen-dev/kgen/internal/userfile"
@@ -108,6 +109,9 @@ func isFigure(x float64) bool { return x >= LeastFigure && x <= MostFigure }
 func (g *GPU) checkOwn(data []byte) error {
 	if g.ID == "" || len(g.ID) > maxName || strings.ContainsFunc(g.ID, func(r rune) bool { return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789-_.", r) }) {
 		return at(data, "id", "id %q: want small letters, digits and dashes", g.ID)
+	}
+	if len(g.MemoryType) > maxName || strings.ContainsFunc(g.MemoryType, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		return at(data, "memory_type", "memory_type %.40q: want letters and digits such as GDDR6X", g.MemoryType)
 	}
 	for _, n := range []struct {
 		key    string

@@ -3,6 +3,7 @@ package target
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // GPU is one record of gpus.json. Zero means "not published" for every number.
@@ -102,6 +103,18 @@ func (g *GPU) HBM() Figure {
 // it.
 func (g *GPU) MarketedHBM() Figure {
 	return Figure{g.BandwidthGBs, Published, "marketed", g.FieldSources["bandwidth_gbs"]}
+}
+
+// Memory names the kind of the device's memory: HBM of whatever generation, GDDR6X,
+// LPDDR5; DRAM, which all is, where the record does not say.
+func (g *GPU) Memory() string {
+	switch {
+	case g.MemoryType == "":
+		return "DRAM"
+	case strings.HasPrefix(g.MemoryType, "HBM"):
+		return "HBM"
+	}
+	return g.MemoryType
 }
 
 // L2 returns the L2 read bandwidth in GB/s: measured on this GPU where

@@ -54,7 +54,8 @@ func figure(g *target.GPU, op measured.Op, typ string, best *measured.Peaks) *pl
 		Title: fmt.Sprintf("%s of %s on %s: every shape that was measured", op, typ, g.Name),
 		Subtitle: fmt.Sprintf("%d points, %d impossible by rule; best of all shapes %.4g TFLOP/s (%s); operations and least bytes by formula",
 			best.Points, best.Impossible, best.TFLOPS, best.TFLOPSShape),
-		Slopes: []plot.Slope{plot.MemorySlope(roofline.HBM, best.Ceilings.HBM)},
+		Memory: g.Memory(),
+		Slopes: []plot.Slope{plot.MemorySlope(g.Memory(), best.Ceilings.HBM)},
 		Roofs: []plot.Roof{
 			plot.PeakRoof(best.Ceilings.Peak),
 			{Label: fmt.Sprintf("best of all shapes %.4g TFLOP/s (measured)", best.TFLOPS), TFLOPS: best.TFLOPS, Second: true},

@@ -84,7 +84,7 @@ func (b *barDrawing) scene() (*Scene, error) {
 	grid := b.out.group("grid", false)
 	b.rows, b.labels = b.out.group("bars", false), b.out.group("labels", false)
 	for _, u := range b.units {
-		b.out.Series = append(b.out.Series, SeriesKey{Name: string(u), Colour: unitColour(u)})
+		b.out.Series = append(b.out.Series, SeriesKey{Name: b.name(u), Colour: unitColour(u)})
 	}
 	b.out.Series = append(b.out.Series, SeriesKey{Name: "time", Colour: ink})
 	for i, j := range b.kernels {
@@ -99,6 +99,9 @@ func (b *barDrawing) scene() (*Scene, error) {
 	b.legend()
 	return b.out, nil
 }
+
+// name is what a unit is called on the GPU of the kernels.
+func (b *barDrawing) name(u roofline.Unit) string { return b.kernels[0].Roofs.Name(u) }
 
 func unitRank(u roofline.Unit) int {
 	if i := slices.Index(roofline.Units(), u); i >= 0 {
@@ -119,20 +122,20 @@ func (b *barDrawing) row(i int, j *roofline.Judged) {
 		}
 		b.rows.Elements = append(b.rows.Elements, Element{Area: &Area{
 			Points: []Point{{b.x.start, y}, {max(end, b.x.start+0.5), y}, {max(end, b.x.start+0.5), y + barHeight - 1}, {b.x.start, y + barHeight - 1}},
-			Style:  st, Title: fmt.Sprintf("%s, %s: %s us (%s), %s", j.Kernel.Name, f.Unit, plain(f.US), f.From, f.Detail),
+			Style:  st, Title: fmt.Sprintf("%s, %s: %s us (%s), %s", j.Kernel.Name, j.Roofs.Name(f.Unit), plain(f.US), f.From, f.Detail),
 		}})
 		b.out.Data = append(b.out.Data, Datum{Series: slices.Index(b.units, f.Unit), Dot: i, At: Point{end, y + barHeight/2}, Name: j.Kernel.Name, Exact: f.US})
 		b.y += barHeight
 	}
 	b.y = max(b.y, top+2*barHeight)
 	middle := (top + b.y) / 2
-	b.name(j.Kernel.Name, middle, b.y-top)
-	text := fmt.Sprintf("at least %s us, %s", plain(j.LeastUS()), j.Binding.Unit)
+	b.title(j.Kernel.Name, middle, b.y-top)
+	text := fmt.Sprintf("at least %s us, %s", plain(j.LeastUS()), j.Roofs.Name(j.Binding.Unit))
 	right := b.x.at(j.LeastUS())
 	if j.Kernel.TimeUS > 0 {
 		x := b.x.at(j.Kernel.TimeUS)
 		right = max(right, x)
-		text = fmt.Sprintf("%s us (%s), at least %s us, %s", plain(j.Kernel.TimeUS), j.Kernel.From, plain(j.LeastUS()), j.Binding.Unit)
+		text = fmt.Sprintf("%s us (%s), at least %s us, %s", plain(j.Kernel.TimeUS), j.Kernel.From, plain(j.LeastUS()), j.Roofs.Name(j.Binding.Unit))
 		b.rows.line(Style{Stroke: ink, Width: 2}, Point{x, top - 3}, Point{x, b.y + 2})
 		b.out.Data = append(b.out.Data, Datum{Series: len(b.units), Dot: i, At: Point{x, middle}, Name: j.Kernel.Name, Doubt: doubtOf(j), Exact: j.Kernel.TimeUS})
 	}
@@ -140,8 +143,8 @@ func (b *barDrawing) row(i int, j *roofline.Judged) {
 	b.y += rowGap
 }
 
-// name writes a kernel's name beside its bars, in as many lines as their height has.
-func (b *barDrawing) name(name string, middle, height float64) {
+// title writes a kernel's name beside its bars, in as many lines as their height has.
+func (b *barDrawing) title(name string, middle, height float64) {
 	const leading = 13
 	lines := wrap(name, smallFont, false, nameWidth-14, max(1, int(height/leading)))
 	for i, line := range lines {
@@ -188,9 +191,9 @@ func (b *barDrawing) sum() {
 		w := by[u] / total * (whole - b.x.start)
 		g.Elements = append(g.Elements, Element{Area: &Area{
 			Points: []Point{{x, b.y}, {x + w, b.y}, {x + w, b.y + height}, {x, b.y + height}}, Style: Style{Fill: unitColour(u)},
-			Title: fmt.Sprintf("bound by %s: %s us of %s us", u, plain(by[u]), plain(total)),
+			Title: fmt.Sprintf("bound by %s: %s us of %s us", b.name(u), plain(by[u]), plain(total)),
 		}})
-		text := fmt.Sprintf("%s %.0f %%", u, 100*by[u]/total)
+		text := fmt.Sprintf("%s %.0f %%", b.name(u), 100*by[u]/total)
 		if width(text, smallFont, true) < w-8 {
 			g.text(Text{At: Point{x + w/2, b.y + 14}, Anchor: Middle, Size: smallFont, Bold: true, Fill: "#ffffff", Text: text})
 		} else {
@@ -218,7 +221,7 @@ func (b *barDrawing) legend() {
 		x += w
 	}
 	for _, u := range b.units {
-		entry(unitColour(u), string(u))
+		entry(unitColour(u), b.name(u))
 	}
 	if slices.ContainsFunc(b.kernels, func(j *roofline.Judged) bool { return j.Kernel.TimeUS > 0 }) {
 		entry(ink, "the kernel's own time")

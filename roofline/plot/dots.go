@@ -151,7 +151,7 @@ func (dot *Dot) name(s *Series) string { return cmp.Or(dot.Title, dot.Label, s.N
 
 func (d *drawing) title(s *Series, dot *Dot, a roofline.Intensity) string {
 	axes := d.figure.axes()
-	t := fmt.Sprintf("%s: %s %s%s, %s %s at %s", dot.name(s), plain(dot.TFLOPS), axes.Rate, from(s.From), plain(a.Value), axes.Per, a.Level)
+	t := fmt.Sprintf("%s: %s %s%s, %s %s at %s", dot.name(s), plain(dot.TFLOPS), axes.Rate, from(s.From), plain(a.Value), axes.Per, levelName(a.Level, d.figure.Memory))
 	if dot.Doubt != "" {
 		t += "; " + dot.Doubt
 	}

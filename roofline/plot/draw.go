@@ -68,7 +68,7 @@ func (f *Figure) Scene() (*Scene, error) {
 		Title: f.Title,
 		Frame: [2]Point{{leftMargin, top}, {leftMargin + frameWidth, top + height}},
 		Axes:  f.axes(),
-		x:     d.x, y: d.y,
+		x:     d.x, y: d.y, memory: f.Memory,
 	}
 	d.space = newSpace(d.scene.Width, top+height+200)
 	d.scene.group("heading", false).Elements = h.elements

@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -13,7 +14,8 @@ import (
 type Figure struct {
 	Title    string
 	Subtitle string
-	Axes     Axes // the zero value is Operations
+	Axes     Axes   // the zero value is Operations
+	Memory   string // what the device's memory is called; "" is HBM
 	Slopes   []Slope
 	Roofs    []Roof
 	Walls    []Wall
@@ -48,6 +50,14 @@ func (a Axes) counts() string {
 		return "transactions"
 	}
 	return "bytes"
+}
+
+// levelName is what a level of memory is called where the device's has this name, if any.
+func levelName(u roofline.Unit, memory string) string {
+	if u == roofline.HBM {
+		return cmp.Or(memory, string(u))
+	}
+	return string(u)
 }
 
 func (f *Figure) axes() Axes {

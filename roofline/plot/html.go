@@ -129,7 +129,7 @@ func (s *Scene) pageData() *pageData {
 	for i, d := range s.Data {
 		q := &p.Points
 		q.Series = append(q.Series, d.Series)
-		q.Level = append(q.Level, levels.of(string(d.Level)))
+		q.Level = append(q.Level, levels.of(levelName(d.Level, s.memory)))
 		q.X = append(q.X, int(d.At.X*100+0.5))
 		q.Y = append(q.Y, int(d.At.Y*100+0.5))
 		if s.x.linear {

@@ -37,7 +37,7 @@ func (s *Subject) instructions() (*Figure, error) {
 	g := r.GPU
 	gips := float64(g.SMs) * g.Pipes().Issue / target.WarpSize * g.Clock() / 1e3
 	f := &Figure{
-		Title: s.Title, Subtitle: s.Subtitle, Axes: Instructions, Walls: patterns,
+		Title: s.Title, Subtitle: s.Subtitle, Axes: Instructions, Memory: g.Memory(), Walls: patterns,
 		Roofs: []Roof{{Label: fmt.Sprintf("%.4g warp GIPS (%g an SM and clock, %.0f MHz)", gips, g.Pipes().Issue/target.WarpSize, g.Clock()), TFLOPS: gips}},
 	}
 	for _, level := range []struct {
@@ -47,7 +47,7 @@ func (s *Subject) instructions() (*Figure, error) {
 		used := func(j *roofline.Judged) bool { return j.Work.Bytes(level.unit).Value > 0 }
 		if level.unit == roofline.HBM || slices.ContainsFunc(s.Kernels, used) {
 			rate := level.figure.Value / transaction(level.unit)
-			f.Slopes = append(f.Slopes, Slope{Label: fmt.Sprintf("%s %.4g GTXN/s (%s)", level.unit, rate, level.figure.Basis), GBs: rate})
+			f.Slopes = append(f.Slopes, Slope{Label: fmt.Sprintf("%s %.4g GTXN/s (%s)", r.Name(level.unit), rate, level.figure.Basis), GBs: rate})
 		}
 	}
 	f.Series = s.series(issued)

@@ -49,7 +49,7 @@ func (d *drawing) legend() {
 	if len(used) > 1 {
 		for _, u := range append(roofline.Units(), sectors) {
 			if used[u] {
-				entry(Marker{Shape: shapeOf(u), Size: 4.5, Style: Style{Stroke: ink, Width: 1.2, Fill: "#ffffff"}}, "by "+string(u)+" "+d.figure.axes().counts())
+				entry(Marker{Shape: shapeOf(u), Size: 4.5, Style: Style{Stroke: ink, Width: 1.2, Fill: "#ffffff"}}, "by "+levelName(u, d.figure.Memory)+" "+d.figure.axes().counts())
 			}
 		}
 	}

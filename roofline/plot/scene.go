@@ -137,7 +137,8 @@ type Scene struct {
 	Series        []SeriesKey // of the figure, in its order
 	Data          []Datum     // every point drawn, in the figure's order
 
-	x, y axis
+	x, y   axis
+	memory string // as in Figure
 }
 
 // SeriesKey is how a series shows in the drawing.

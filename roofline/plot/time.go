@@ -26,7 +26,7 @@ func (s *Subject) times() (*Figure, error) {
 	r := s.Kernels[0].Roofs
 	launch := r.GPU.Architecture().LaunchUS
 	f := &Figure{
-		Title: s.Title, Subtitle: s.Subtitle, Axes: Times,
+		Title: s.Title, Subtitle: s.Subtitle, Axes: Times, Memory: r.GPU.Memory(),
 		Slopes:  []Slope{{Label: "memory = arithmetic", GBs: 1}},
 		Corners: []Corner{{Label: fmt.Sprintf("a launch: %g us", launch), At: launch}},
 	}

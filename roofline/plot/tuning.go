@@ -28,7 +28,7 @@ func TuningRun(title string, entries []Entry, best int) (*Figure, error) {
 		return nil, err
 	}
 	f.Subtitle = fmt.Sprintf("%s; %d configurations; best %.1f TFLOP/s (%s), bound by %s; score %.2f (least time / time)",
-		top.Roofs.GPU.Name, len(entries), top.TFLOPS, top.From, top.Binding.Unit, top.Score)
+		top.Roofs.GPU.Name, len(entries), top.TFLOPS, top.From, top.Roofs.Name(top.Binding.Unit), top.Score)
 	s := Series{Name: "configurations", From: top.From}
 	for i, e := range entries {
 		d := Dot{Title: e.Label, TFLOPS: e.Verdict.TFLOPS, At: e.Verdict.Intensities}
@@ -65,7 +65,7 @@ func Device(title string, a *roofline.Assessment) (*Figure, error) {
 	if _, ok := a.Peak(); !ok {
 		return nil, fmt.Errorf("roofline plot: %s: the work has no operations to rate", title)
 	}
-	f := &Figure{Title: title, Subtitle: a.Roofs.GPU.Name}
+	f := &Figure{Title: title, Subtitle: a.Roofs.GPU.Name, Memory: a.Roofs.GPU.Memory()}
 	f.Slopes, f.Roofs = ceilings(a.Roofs, &a.Work)
 	return f, nil
 }
@@ -80,7 +80,7 @@ func ceilings(r roofline.Roofs, works ...*roofline.Work) (slopes []Slope, roofs 
 	}{{roofline.HBM, r.HBM}, {roofline.L2, r.L2}, {roofline.Shared, r.Shared}} {
 		used := func(w *roofline.Work) bool { return w.Bytes(level.unit).Value > 0 }
 		if level.unit == roofline.HBM || slices.ContainsFunc(works, used) {
-			slopes = append(slopes, MemorySlope(level.unit, level.figure))
+			slopes = append(slopes, MemorySlope(r.Name(level.unit), level.figure))
 		}
 	}
 	for _, w := range works {
@@ -124,7 +124,7 @@ func distinct(roofs []Roof) []Roof {
 }
 
 // MemorySlope is a level's bandwidth, named with what the figure rests on.
-func MemorySlope(level roofline.Unit, bandwidth target.Figure) Slope {
+func MemorySlope(level string, bandwidth target.Figure) Slope {
 	return Slope{Label: fmt.Sprintf("%s %.0f GB/s (%s)", level, bandwidth.Value, bandwidth.Basis), GBs: bandwidth.Value}
 }
 

@@ -167,8 +167,8 @@ func doubtOf(j *roofline.Judged) string {
 // rates is the roofline itself: kernels that have operations, at each level of memory
 // whose bytes are known.
 func (s *Subject) rates() (*Figure, error) {
-	f := &Figure{Title: s.Title, Subtitle: s.Subtitle}
 	all := s.all()
+	f := &Figure{Title: s.Title, Subtitle: s.Subtitle, Memory: all[0].Roofs.GPU.Memory()}
 	f.Slopes, f.Roofs = ceilings(all[0].Roofs, works(all)...)
 	f.Roofs = append(f.Roofs, s.Roofs...)
 	f.Series = s.series(rate)

@@ -15,8 +15,10 @@ import (
 
 // profiled is three kernels of a program as a profiler might see them, and a copy, which
 // has no arithmetic.
-func profiled(t testing.TB) *Subject {
-	r := device(t, "a100")
+func profiled(t testing.TB) *Subject { return profiledOn(t, "a100") }
+
+func profiledOn(t testing.TB, gpu string) *Subject {
+	r := device(t, gpu)
 	s := &Subject{Title: "A program on A100", Subtitle: "made up"}
 	for _, k := range []roofline.Kernel{
 		{
@@ -78,6 +80,23 @@ func TestViews(t *testing.T) {
 		us, _ := bars.Read(d.At)
 		require.InDelta(t, want, us, 1e-6)
 		require.Equal(t, want, d.Exact)
+	}
+}
+
+// Every view calls the device's memory by its kind, on hover and in tables too.
+func TestMemoryByName(t *testing.T) {
+	for gpu, want := range map[string]string{"a100": "HBM", "rtx4090": "GDDR6X", "l40": "GDDR6"} {
+		s := profiledOn(t, gpu)
+		for _, v := range Views() {
+			scene, err := s.Draw(View(v))
+			require.NoError(t, err)
+			page, err := scene.Encode("a.html")
+			require.NoError(t, err)
+			require.Contains(t, string(page), want, "%s of %s", v, gpu)
+			if want != "HBM" {
+				require.NotContains(t, string(page), "HBM", "%s of %s", v, gpu)
+			}
+		}
 	}
 }
 

@@ -49,7 +49,7 @@ func (r *Result) alsoRoofs(name string, kinds ...target.Math) (*target.GPU, erro
 		return nil, err
 	}
 	short := strings.ToUpper(name) + " "
-	slope := plot.MemorySlope(roofline.HBM, roofs.HBM)
+	slope := plot.MemorySlope(roofs.Name(roofline.HBM), roofs.HBM)
 	slope.Label = short + slope.Label
 	r.Figure.Slopes = append(r.Figure.Slopes, slope)
 	for _, m := range kinds {

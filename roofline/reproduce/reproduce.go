@@ -120,7 +120,7 @@ func (r *Result) deviceFigure(name string, kinds ...target.Math) (*target.GPU, e
 	}
 	r.Figure = &plot.Figure{
 		Title: r.Title, Subtitle: g.Name,
-		Slopes: []plot.Slope{plot.MemorySlope(roofline.HBM, roofs.HBM)},
+		Slopes: []plot.Slope{plot.MemorySlope(roofs.Name(roofline.HBM), roofs.HBM)},
 	}
 	for _, m := range kinds {
 		p, ok := g.Peak(m)

@@ -101,7 +101,7 @@ func (a *app) ceilings(c *cobra.Command) error {
 		if roof := deviceRate(g, &x); roof > 0 {
 			share = fmt.Sprintf("%.1f %%", 100*x.Rate/roof)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%.4g %s\t%.4g us\t%s\n", x.Unit, x.Pattern, x.Rate, x.In, x.US, share)
+		fmt.Fprintf(w, "%s\t%s\t%.4g %s\t%.4g us\t%s\n", ceilingName(g, x.Unit), x.Pattern, x.Rate, x.In, x.US, share)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -110,6 +110,14 @@ func (a *app) ceilings(c *cobra.Command) error {
 		fmt.Fprintf(a.out, "library   %s of %s: %.4g TFLOP/s at best (%s), %s\n", l.Op, l.Type, l.TFLOPS, l.Shape, l.Provenance)
 	}
 	return nil
+}
+
+// ceilingName names what a ceiling is of, the memory by its kind where the GPU is known.
+func ceilingName(g *target.GPU, unit string) string {
+	if g == nil {
+		return unit
+	}
+	return roofline.Unit(unit).Name(g)
 }
 
 // deviceRate is the same by the driver's clocks and widths; 0 where it is not known.
@@ -145,6 +153,9 @@ func measuredRoofs(r roofline.Roofs, file string) (roofline.Roofs, error) {
 	var report ceilingsReport
 	if err := json.Unmarshal(text, &report); err != nil {
 		return r, usagef("--ceilings %s:%w", file, jsontext.Locate(text, err))
+	}
+	if err := jsontext.Once(text); err != nil {
+		return r, usagef("--ceilings %s:%w", file, err)
 	}
 	if report.GPU != "" && !meansGPU(report.GPU, r.GPU) {
 		return r, usagef("--ceilings %s: measured on %s, not on %s", file, report.GPU, r.GPU.ID)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/roofline"
 	"github.com/kgen-dev/kgen/roofline/llm"
 	"github.com/kgen-dev/kgen/roofline/plot"
@@ -209,18 +210,18 @@ func (a *app) viewer(r *llm.Run) error {
 		}{r.Config.Name, r.GPU.ID, "llm-viewer", ops, r.Notes(), bench.Formula})
 	}
 	fmt.Fprintf(a.out, "%s %s on %s: one layer and the head as LLM-Viewer counts them (formula)\n\n", r.Config.Name, r.Phase, r.GPU.Name)
-	a.operators(ops)
+	a.operators(r.GPU, ops)
 	fmt.Fprintln(a.out, "\nNot counted so: causal masks, fused attention, grouped heads in the cache, the second operand of\n"+
 		"residual sums, the width of the MLP's activation, and half of the head's operations.")
 	a.printNotes(r)
 	return nil
 }
 
-func (a *app) operators(ops []llm.Operator) {
+func (a *app) operators(gpu *target.GPU, ops []llm.Operator) {
 	w := a.table()
 	fmt.Fprintln(w, "OPERATOR\tTIMES\tFLOPS\tBYTES\tFLOPS/BYTE\tLIMIT\tFLOOR")
 	for _, o := range ops {
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%.4g\t%s\t%s us\n", o.Name, o.Count, prefixed(o.FLOPs), prefixed(o.Bytes), o.AI, o.Limit, digits(o.US))
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%.4g\t%s\t%s us\n", o.Name, o.Count, prefixed(o.FLOPs), prefixed(o.Bytes), o.AI, o.Limit.Name(gpu), digits(o.US))
 	}
 	w.Flush()
 }
@@ -255,7 +256,7 @@ func (a *app) printModel(r *llm.Run, rep *llm.Report) {
 		parameters += fmt.Sprintf(", of which %d serve a token", rep.Active)
 	}
 	fmt.Fprintf(a.out, "%s: all below is by formula; times are floors, one GPU's\n\n", parameters)
-	a.operators(rep.Operators)
+	a.operators(r.GPU, rep.Operators)
 	fmt.Fprintln(a.out)
 	p, hbm := rep.Peak, r.Roofs.HBM
 	fmt.Fprintf(a.out, "%-20s %s %s TFLOP/s dense at %.0f MHz; memory %s GB/s, %s (%s)\n", "roofs", rep.Math, digits(p.TFLOPS), p.ClockMHz, digits(hbm.Value), hbm.Basis, hbm.Note)
@@ -269,7 +270,7 @@ func (a *app) printModel(r *llm.Run, rep *llm.Report) {
 		fmt.Fprintf(a.out, "%-20s %d; micro-batches of the batch: %d; a GPU waits for other stages %s us of a step\n", "stages", r.PP, rep.Micro, digits(rep.BubbleUS))
 	}
 	fmt.Fprintf(a.out, "%-20s %s us a step, nothing overlapped: at most %s tokens/s, MFU %.1f %%\n", "at best", digits(rep.StepUS), digits(rep.TokensPerSec), 100*rep.MFU)
-	fmt.Fprintf(a.out, "%-20s %s; matrices are bound by arithmetic from %.0f new tokens a step on\n", "bound by", rep.Limit, rep.Crossover)
+	fmt.Fprintf(a.out, "%-20s %s; matrices are bound by arithmetic from %.0f new tokens a step on\n", "bound by", roofline.Unit(rep.Limit).Name(r.GPU), rep.Crossover)
 	each := 2
 	if r.Phase == llm.Train {
 		each = 6

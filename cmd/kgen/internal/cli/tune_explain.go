@@ -149,7 +149,7 @@ func (a *app) explainConfig(ctx context.Context, j *job, f *tuneFlags) error {
 	for u, us := range best.Limits {
 		e.Limits[string(u)] = us
 	}
-	return a.printExplained(&e)
+	return a.printExplained(j.gpu, &e)
 }
 
 // completed is the configuration that --explain gives, with the values of the default one,
@@ -217,14 +217,14 @@ func (a *app) explainPoint(ctx context.Context, f *tuneFlags, gpuName string, b 
 	if !ran.Outcome.Timed() {
 		return wrong(fmt.Errorf("configuration %q: %s: %s", c, ran.Outcome, ran.Error))
 	}
-	return a.printExplained(&explained{
+	return a.printExplained(b.GPU, &explained{
 		Config: c, Defaults: defaults, TimeUS: ran.TimeUS, Provenance: ran.Provenance, Terms: ran.Terms, Limits: ran.Limits,
 		Registers: built.Registers, SharedBytes: built.SharedBytes, SpillBytes: built.SpillBytes, CTAsPerSM: built.CTAsPerSM,
 	})
 }
 
 // printExplained prints the terms, the largest first.
-func (a *app) printExplained(e *explained) error {
+func (a *app) printExplained(gpu *target.GPU, e *explained) error {
 	names := slices.SortedFunc(maps.Keys(e.Terms), func(x, y string) int {
 		return cmp.Or(cmp.Compare(e.Terms[y], e.Terms[x]), cmp.Compare(x, y))
 	})
@@ -246,12 +246,12 @@ func (a *app) printExplained(e *explained) error {
 		if name == e.Binding {
 			mark = "binds"
 		}
-		fmt.Fprintf(w, "%s\t%.4g\t%.1f %%\t%s\n", name, e.Terms[name], 100*e.Terms[name]/e.TimeUS, mark)
+		fmt.Fprintf(w, "%s\t%.4g\t%.1f %%\t%s\n", roofline.Unit(name).Name(gpu), e.Terms[name], 100*e.Terms[name]/e.TimeUS, mark)
 	}
 	fmt.Fprintln(w, "\t\t\t\nUNIT\tLEAST US\t\t")
 	for _, u := range roofline.Units() {
 		if us, ok := e.Limits[string(u)]; ok {
-			fmt.Fprintf(w, "%s\t%.4g\t\t\n", u, us)
+			fmt.Fprintf(w, "%s\t%.4g\t\t\n", u.Name(gpu), us)
 		}
 	}
 	if err := w.Flush(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/kernels/space"
 	"github.com/kgen-dev/kgen/tune"
 	"github.com/kgen-dev/kgen/tune/queue"
@@ -34,7 +35,7 @@ func (a *app) printResult(j *job, r *tune.Result, workers []queue.Standing) erro
 	fmt.Fprintf(a.out, "%s (%s) on %s\n", r.Kernel, r.Problem, j.gpu.Name)
 	fmt.Fprintf(a.out, "space     %s\n", r.Removed)
 	fmt.Fprintf(a.out, "compiled  %d%s%s\n\n", r.Compiled, parenthesised(r.Toolchain), failedText(r.Failures))
-	if err := a.printBest(r.Best); err != nil {
+	if err := a.printBest(j.gpu, r.Best); err != nil {
 		return err
 	}
 	fmt.Fprintln(a.out)
@@ -75,7 +76,7 @@ func parenthesised(text string) string {
 
 // printBest prints the best configurations as a table: the tile, which are the
 // parameters in capitals, then the others, then what came of them.
-func (a *app) printBest(best []tune.Best) error {
+func (a *app) printBest(gpu *target.GPU, best []tune.Best) error {
 	if len(best) == 0 {
 		return nil
 	}
@@ -95,7 +96,7 @@ func (a *app) printBest(best []tune.Best) error {
 			registers, spills = strconv.Itoa(b.Registers), strconv.Itoa(b.SpillBytes)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%.*f\t%.2f\t%s\t%s\n", values(b.Config, tile, "x"), values(b.Config, others, "\t"),
-			registers, b.SharedBytes, spills, ctas, timeText(b.TimeUS, b.LowUS, b.HighUS, 1), b.Provenance, decimals, b.TFLOPS, b.Score, b.Limit, verified)
+			registers, b.SharedBytes, spills, ctas, timeText(b.TimeUS, b.LowUS, b.HighUS, 1), b.Provenance, decimals, b.TFLOPS, b.Score, b.Limit.Name(gpu), verified)
 	}
 	if err := w.Flush(); err != nil {
 		return err

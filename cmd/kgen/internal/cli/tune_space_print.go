@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/kernels/space"
 	"github.com/kgen-dev/kgen/roofline"
 	"github.com/kgen-dev/kgen/roofline/plot"
@@ -168,7 +169,7 @@ func (a *app) printSpaceReport(b *spec.Bound, r *spaceReport) error {
 	fmt.Fprintf(a.out, "space     %s\n", b.Space.Count())
 	fmt.Fprintf(a.out, "tried     %d with %s, seed %d%s%s\n", r.Evaluations, r.Strategy, r.Seed, knownText(r), failedText(r.Failures))
 	fmt.Fprintf(a.out, "checked   %s\n\n", checkedText(b))
-	if err := a.printSpaceBest(r.Best); err != nil {
+	if err := a.printSpaceBest(b.GPU, r.Best); err != nil {
 		return err
 	}
 	a.printFailures(r.Wrong, r.Causes)
@@ -199,7 +200,7 @@ func checkedText(b *spec.Bound) string {
 }
 
 // printSpaceBest prints the best as a table, the parameters first.
-func (a *app) printSpaceBest(best []spaceBest) error {
+func (a *app) printSpaceBest(gpu *target.GPU, best []spaceBest) error {
 	w := a.table()
 	for i := range best[0].Config.Len() {
 		name, _ := best[0].Config.At(i)
@@ -219,7 +220,7 @@ func (a *app) printSpaceBest(best []spaceBest) error {
 			throttled = " throttled"
 		}
 		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%s\t%s\t%s\t%s\n", b.Registers, b.SharedBytes, b.SpillBytes, b.CTAsPerSM,
-			timeText(b.TimeUS, b.LowUS, b.HighUS, 2)+throttled, b.Provenance, limitOf(b.Limits), verified)
+			timeText(b.TimeUS, b.LowUS, b.HighUS, 2)+throttled, b.Provenance, limitOf(b.Limits).Name(gpu), verified)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -229,11 +230,11 @@ func (a *app) printSpaceBest(best []spaceBest) error {
 }
 
 // limitOf is the unit that work keeps busy longest; "-" where it was not counted.
-func limitOf(limits map[string]float64) string {
-	most := "-"
+func limitOf(limits map[string]float64) roofline.Unit {
+	most := roofline.Unit("-")
 	for _, u := range roofline.Units() {
-		if us, ok := limits[string(u)]; ok && us > limits[most] {
-			most = string(u)
+		if us, ok := limits[string(u)]; ok && us > limits[string(most)] {
+			most = u
 		}
 	}
 	return most
