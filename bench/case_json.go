@@ -16,6 +16,7 @@ import (
 	"unicode"
 
 	"github.com/kgen-dev/kgen/bench/numcheck"
+	"github.com/kgen-dev/kgen/internal/jsontext"
 	"github.com/kgen-dev/kgen/internal/userfile"
 )
 
@@ -117,8 +118,8 @@ func decodeAt(text []byte, into any, place func(offset int64) string) error {
 		if _, err = d.Token(); err != io.EOF {
 			return fmt.Errorf("%stext after the case's end", place(d.InputOffset()))
 		}
-		if key, offset := repeatedKey(text); offset >= 0 {
-			return fmt.Errorf("%skey %q twice in one object: want it once", place(offset), clip(key))
+		if again := jsontext.Repeats(text, true); again != nil {
+			return fmt.Errorf("%skey %q twice in one object: want it once", place(again.Second), clip(again.Key))
 		}
 		return nil
 	}
@@ -135,45 +136,6 @@ func decodeAt(text []byte, into any, place func(offset int64) string) error {
 		return fmt.Errorf("%sthe text ends early: want a JSON object", place(int64(len(text))))
 	}
 	return errors.New(strings.TrimPrefix(err.Error(), "json: ") + wantedFields(text, into))
-}
-
-// repeatedKey finds a key that an object of valid JSON has twice, of which
-// encoding/json would take the last without a word, and where the second ends;
-// -1 if there is none. Keys that differ only in case are one field's.
-func repeatedKey(text []byte) (key string, offset int64) {
-	type object struct {
-		keys  map[string]bool // nil of a list
-		value bool            // a value comes next, not a key
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	var open []object
-	for {
-		t, err := d.Token()
-		if err != nil {
-			return "", -1
-		}
-		if t == json.Delim('}') || t == json.Delim(']') {
-			open = open[:len(open)-1]
-			continue
-		}
-		if n := len(open); n > 0 && open[n-1].keys != nil {
-			o := &open[n-1]
-			if !o.value {
-				key = t.(string)
-				if o.keys[strings.ToLower(key)] {
-					return key, d.InputOffset() - 1
-				}
-				o.keys[strings.ToLower(key)] = true
-			}
-			o.value = !o.value
-		}
-		switch t {
-		case json.Delim('{'):
-			open = append(open, object{keys: map[string]bool{}})
-		case json.Delim('['):
-			open = append(open, object{})
-		}
-	}
 }
 
 // wantedFields lists the keys that an object takes if it is one of its own that

@@ -123,7 +123,7 @@ func TestReadCaseRefuses(t *testing.T) {
 		{`{"ptx": "k.ptx", "launches": 3}`, ": launches: found number: want a list of objects"},
 		{`[1]`, ": found array: want an object"},
 		{`{"colour": 3}`, `unknown field "colour"`},
-		{`{"ptx": "k.ptx", "ptx": "l.ptx"}`, `1:22: key "ptx" twice in one object: want it once`},
+		{`{"ptx": "k.ptx", "ptx": "l.ptx"}`, `1:18: key "ptx" twice in one object: want it once`},
 		{`{"ptx": "k.ptx", "PTX": "l.ptx"}`, `key "PTX" twice in one object`},
 		{`{"ptx": "k.ptx", "tolerance": {"absolute": 0, "relative": 0, "absolute": 1}}`, `key "absolute" twice in one object`},
 		{`{"ptx": "k.ptx", "launches": [{"kernel": "k"}, {"kernel": "k", "kernel": "l"}]}`, `key "kernel" twice in one object`},

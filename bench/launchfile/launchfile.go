@@ -169,6 +169,9 @@ func Read(name string) (*File, error) {
 	if err := d.Decode(f); err != nil {
 		return nil, &bench.InputError{Err: fmt.Errorf("%s:%w", name, jsontext.Locate(text, err))}
 	}
+	if _, _, err := jsontext.Members(text); err != nil { // a key twice, or text after the end
+		return nil, &bench.InputError{Err: fmt.Errorf("%s:%w", name, err)}
+	}
 	if err := f.check(); err != nil {
 		return nil, &bench.InputError{Err: fmt.Errorf("%s: %w", name, err)}
 	}

@@ -37,7 +37,7 @@ var layers = map[string][]string{
 	"codegen/simt":       {"codegen/simt"}, // its test helper
 	"codegen/target":     {"internal/jsontext", "internal/userfile"},
 	"kernels":            {"ir", "ir/num", "codegen/target", "kernels/..."},
-	"bench":              {"ir/num", "codegen", "codegen/atomicfile", "codegen/ptx", "codegen/target", "bench/numcheck", "internal/userfile"},
+	"bench":              {"ir/num", "codegen", "codegen/atomicfile", "codegen/ptx", "codegen/target", "bench/numcheck", "internal/jsontext", "internal/userfile"},
 	"bench/ceilings":     {"bench"},
 	"bench/launchfile":   {"bench", "bench/numcheck", "codegen", "ir", "internal/jsontext", "internal/userfile"},
 	"bench/vm":           {"bench", "bench/numcheck", "bench/vm/...", "ir/num", "codegen/ptx", "codegen/target"},

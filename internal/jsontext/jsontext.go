@@ -114,7 +114,8 @@ type Member struct {
 }
 
 // Members reads the text's one object, its keys in order, and returns the line of its
-// end too. It refuses a key that is there twice and text after the object.
+// end too. It refuses a key that is there twice, in objects within too, and text after the
+// object.
 func Members(text []byte) (all []Member, end int, err *Error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	line := func() int { return LineAt(text, d.InputOffset()) }
@@ -125,16 +126,11 @@ func Members(text []byte) (all []Member, end int, err *Error) {
 	if t != json.Delim('{') {
 		return nil, 0, &Error{line(), errors.New("want an object, in braces")}
 	}
-	seen := map[string]int{}
 	for d.More() {
 		if t, wrong = d.Token(); wrong != nil {
 			return nil, 0, Locate(text, wrong)
 		}
 		m := Member{Key: t.(string), Line: line()} // what else stands before a colon is a syntax error
-		if first, ok := seen[m.Key]; ok {
-			return nil, 0, &Error{m.Line, fmt.Errorf("%s: there in line %d too: want it once", m.Key, first)}
-		}
-		seen[m.Key] = m.Line
 		if wrong = d.Decode(&m.Value); wrong != nil {
 			return nil, 0, Locate(text, wrong)
 		}
@@ -147,7 +143,7 @@ func Members(text []byte) (all []Member, end int, err *Error) {
 	if _, wrong = d.Token(); !errors.Is(wrong, io.EOF) {
 		return nil, 0, &Error{line(), errors.New("text after the object's end")}
 	}
-	return all, end, nil
+	return all, end, Once(text)
 }
 
 // LineOf is the line of what the keys and places lead to, as in shapes.0.regret, in a

@@ -95,6 +95,9 @@ func Read(r io.Reader) ([]Recorded, error) {
 	if err := json.Unmarshal(text, &d); err != nil {
 		return nil, fmt.Errorf("%w line %w", ErrContent, jsontext.Locate(text, err))
 	}
+	if err := jsontext.Once(text); err != nil {
+		return nil, fmt.Errorf("%w line %w", ErrContent, err)
+	}
 	for i := range d.Runs {
 		if err := check(&d.Runs[i]); err != nil {
 			return nil, fmt.Errorf("%w run %d of %d: %w", ErrContent, i+1, len(d.Runs), err)

@@ -271,6 +271,9 @@ func readJSON(ctx context.Context, text []byte) (*Space, error) {
 		if err := d.Decode(&member); err != nil {
 			return nil, position(text, d, err)
 		}
+		if _, again := r.head[name]; again {
+			return nil, fmt.Errorf("%w: line %d: %.60s is there twice: want it once", ErrFormat, lineAt(text, d), name)
+		}
 		r.head[name] = member
 	}
 	return nil, fmt.Errorf("%w: want %s", ErrFormat, membersWanted)
@@ -303,6 +306,9 @@ func (r *reader) records(ctx context.Context, text []byte, d *json.Decoder, s sh
 			return r.stop(text, d, err)
 		}
 		e, err := s.record(r, raw)
+		if again := jsontext.Repeats(raw, false); err == nil && again != nil {
+			err = fmt.Errorf("%.60s is there twice: want it once", again.Key)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: line %d: record %d of %s: %w", ErrFormat, lineAt(text, d), n, s.member, jsontext.Plain(err))
 		}

@@ -216,7 +216,10 @@ func TestBadFilesSayWhatIsWrong(t *testing.T) {
 		"PK\x03\x04\x00":           "it is binary",
 		"a,status,mean_ms\n1,ok\n": "line 2 has 2 fields: want 3",
 		"a,a,status,mean_ms\n":     `parameter "a" is named twice`,
-		`{"tune_params_keys": ["a"],` + "\n" + `"cache": {"1": {"b": 1}}}`: "line 2: record 1 of cache: no value for a",
+		"{\"tune_params_keys\": [\"a\"],\n\"tune_params_keys\": [\"b\"]}":                              "line 2: tune_params_keys is there twice",
+		"{\"tune_params_keys\": [\"a\"], \"cache\": {\n\"1\": {\"a\": 1, \"time\": 1, \"time\": 2}}}":  "line 2: record 1 of cache: time is there twice",
+		"{\"results\": [{\"configuration\": {\"a\": 1}},\n{\"configuration\": {\"a\": 1, \"a\": 2}}]}": "line 2: record 2 of results: a is there twice",
+		`{"tune_params_keys": ["a"],` + "\n" + `"cache": {"1": {"b": 1}}}`:                             "line 2: record 1 of cache: no value for a",
 	} {
 		_, err := replay.Read(t.Context(), strings.NewReader(text))
 		require.ErrorIs(t, err, replay.ErrFormat, text)

@@ -92,6 +92,9 @@ func Parse(text []byte) (*Spec, error) {
 	if err := decode(text, &keys, false); err != nil {
 		return nil, err
 	}
+	if err := jsontext.Once(text); err != nil {
+		return nil, fmt.Errorf("line %w", err)
+	}
 	if _, ok := keys["ConfigurationSpace"]; ok {
 		return parseT1(text)
 	}

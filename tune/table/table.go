@@ -74,6 +74,9 @@ func ReadFile(file string) (*Table, error) {
 	if err := json.Unmarshal(text, t); err != nil {
 		return nil, fmt.Errorf("%w: line %w", ErrFormat, jsontext.Locate(text, err))
 	}
+	if err := jsontext.Once(text); err != nil {
+		return nil, fmt.Errorf("%w: line %w", ErrFormat, err)
+	}
 	if t.Form != form {
 		return nil, fmt.Errorf("%w: form %d, this kgen reads %d", ErrFormat, t.Form, form)
 	}

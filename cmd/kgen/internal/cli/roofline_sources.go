@@ -266,6 +266,11 @@ func (f *importFlags) readJSON(ctx context.Context, file string, text []byte) (*
 	var keys map[string]json.RawMessage
 	err := json.Unmarshal(text, &keys)
 	has := func(key string) bool { _, ok := keys[key]; return ok }
+	if err == nil {
+		if again := jsontext.Once(text); again != nil {
+			return nil, fmt.Errorf("%s:%w", file, again)
+		}
+	}
 	switch {
 	case err == nil && bytes.HasPrefix(keys["best"], []byte("[")) && has("kernel") && has("gpu"): // of a replay it is one
 		return readTuning(file, text)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kgen-dev/kgen/codegen"
 	"github.com/kgen-dev/kgen/codegen/atomicfile"
+	"github.com/kgen-dev/kgen/internal/jsontext"
 	"github.com/kgen-dev/kgen/internal/userfile"
 	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/kernels/space"
@@ -63,6 +64,9 @@ func readShapes(file string) ([]map[string]string, error) {
 	var raw []map[string]json.RawMessage
 	if err := json.Unmarshal(text, &raw); err != nil || len(raw) == 0 || len(raw) > mostShapes {
 		return nil, usagef("--shapes %s: want a JSON list of 1 to %d objects with a problem's flags, such as [{\"m\": 4096, \"n\": 512}]", file, mostShapes)
+	}
+	if err := jsontext.Once(text); err != nil {
+		return nil, usagef("--shapes %s: line %w", file, err)
 	}
 	var out []map[string]string
 	for _, r := range raw {
