@@ -262,9 +262,12 @@ type variant[S any] struct {
 
 // choose plans with the first variant that serves device and shape, those made for the
 // device first, and those that a rule chooses for other shapes last. Where none does, the
-// error is that of the one which suits the device best.
+// error is that of the one which suits the device best, and of others that suit it as
+// well, where they refuse for another reason: what keeps one from serving need not keep
+// the next.
 func choose[S any](d Device, s S, variants []variant[S]) (*Plan, error) {
-	var why error
+	var why []string
+	var reasons []string
 	var best []int
 	for _, v := range inOrder(d, s, variants) {
 		runs := v.runs(d)
@@ -275,11 +278,19 @@ func choose[S any](d Device, s S, variants []variant[S]) (*Plan, error) {
 				return p, nil
 			}
 		}
-		if suits := v.suits(d, runs == nil); best == nil || slices.Compare(suits, best) > 0 {
-			best, why = suits, fmt.Errorf("%s: %w", v.name, err)
+		suits := v.suits(d, runs == nil)
+		order := 1
+		if best != nil {
+			order = slices.Compare(suits, best)
+		}
+		if order > 0 {
+			best, why, reasons = suits, nil, nil
+		}
+		if reason := err.Error(); order >= 0 && !slices.Contains(reasons, reason) {
+			why, reasons = append(why, v.name+": "+reason), append(reasons, reason)
 		}
 	}
-	return nil, fmt.Errorf("%w: %w", ErrUnsupported, why)
+	return nil, fmt.Errorf("%w: %s", ErrUnsupported, strings.Join(why, "; "))
 }
 
 // inOrder is the order in which variants are tried.

@@ -149,7 +149,8 @@ func TestChoose(t *testing.T) {
 }
 
 // Where no variant serves, the reason is that of the one that suits the device best: its
-// own, of the same architecture, one that runs there, the nearest.
+// own, of the same architecture, one that runs there, the nearest; of several that suit it
+// alike each, unless it is the same.
 func TestChooseSaysWhy(t *testing.T) {
 	plan := func(int) (*Plan, error) { return nil, errors.New("too large") }
 	variants := []variant[int]{
@@ -167,7 +168,7 @@ func TestChooseSaysWhy(t *testing.T) {
 		{Device{Name: "NVIDIA H200", Major: 9, TensorMaps: true}, "h200: 232448 bytes of shared memory for a block: want 1048576"},
 		{Device{Name: "NVIDIA H100", Major: 9, TensorMaps: true}, "hopper: too large"},
 		{Device{Name: "NVIDIA H100", Major: 9}, "nine: too large"},
-		{Device{Name: "NVIDIA H100", Major: 9, Driver: 12000}, "hopper: tensor maps: the device has no way to encode them"},
+		{Device{Name: "NVIDIA H100", Major: 9, Driver: 12000}, "hopper: tensor maps: the device has no way to encode them; nine: a driver for CUDA 12.0: want one for 12.4 or newer"},
 		{Device{Major: 9}, "nine: too large"},
 		{Device{Major: 8, Minor: 9}, "ada: too large"},
 		{Device{Major: 8, Minor: 6}, "eight: too large"},
@@ -332,4 +333,20 @@ func TestSize(t *testing.T) {
 	require.NoError(t, p.err)
 	p.size("Cols", 1<<20+1, 1<<20)
 	require.EqualError(t, p.err, "Cols 1048577: want 1 to 1048576")
+}
+
+// A kernel for some shapes alone does not hide what keeps the one for all from serving.
+func TestChooseSaysWhyOfAll(t *testing.T) {
+	refuse := func(why string) func(int) (*Plan, error) {
+		return func(int) (*Plan, error) { return nil, errors.New(why) }
+	}
+	variants := []variant[int]{
+		{name: "own", gpus: []string{"h100"}, major: 9, only: true, plan: refuse("N 7: want a multiple of 8")},
+		{name: "portable", gpus: []string{"h100"}, major: 9, plan: refuse("N 7: want a multiple of 8")},
+		{name: "any", gpus: []string{"h100"}, major: 9, plan: refuse("M 9: too large")},
+	}
+	_, err := choose(Device{Name: "NVIDIA H100", Major: 9}, 1, variants)
+	require.EqualError(t, err, "not supported: own: N 7: want a multiple of 8; any: M 9: too large")
+	_, err = choose(Device{Name: "NVIDIA A100", Major: 8}, 1, variants[:2])
+	require.EqualError(t, err, "not supported: own: compute capability 8.0: want 9.0 or newer")
 }

@@ -117,14 +117,6 @@ func (g *generator) byRule(r *sizeRule, f *family.Family, p family.Problem, gpu 
 	return append(out, *v), nil
 }
 
-func portableVariant(f *family.Family, p family.Problem, gpu *target.GPU, c space.Config, from string) (*gopkg.Variant, error) {
-	portable, err := compileFor(p, c, gpu, codegen.Options{Portable: true})
-	if err != nil {
-		return nil, compileError(fmt.Errorf("%s on %s: %w", f.Name, gpu.ID, err))
-	}
-	return newVariant(portable, gpu, c, from)
-}
-
 // ruleOf translates a rule: sizes into fields of the family's shapes, configurations into
 // their places in texts.
 func ruleOf(f *family.Family, r *dispatch.Rule, texts []string) (*gopkg.Rule, error) {
