@@ -206,9 +206,9 @@ func (d *decoder) readSpecial(in *inst, s ptx.Special) {
 		ptx.LanemaskEq, ptx.LanemaskLe, ptx.LanemaskLt, ptx.LanemaskGe, ptx.LanemaskGt,
 		ptx.Clock, ptx.ClockHi, ptx.Clock64, ptx.Globaltimer, ptx.GlobaltimerLo, ptx.GlobaltimerHi,
 		ptx.TotalSmemSize, ptx.AggrSmemSize, ptx.DynamicSmemSize,
+		ptx.ReservedSmemOffset0, ptx.ReservedSmemOffset1, ptx.ReservedSmemOffsetEnd, ptx.ReservedSmemOffsetCap,
 		// The driver's and the profiler's, which say nothing here: zero.
-		ptx.ReservedSmemOffsetBegin, ptx.ReservedSmemOffset0, ptx.ReservedSmemOffset1, ptx.CurrentGraphExec:
-	case ptx.ReservedSmemOffsetEnd, ptx.ReservedSmemOffsetCap:
+		ptx.ReservedSmemOffsetBegin, ptx.CurrentGraphExec:
 	default:
 		if s < ptx.Pm0 { // the performance counters and %envreg follow
 			d.refuse("the virtual machine has no special register %s", s)
@@ -291,7 +291,7 @@ func (w *warp) uniformSpecial(s ptx.Special) uint64 {
 		return uint64(w.executed) // time is what the warp has executed
 	case ptx.ClockHi, ptx.GlobaltimerHi:
 		return uint64(w.executed) >> 32
-	case ptx.ReservedSmemOffsetEnd, ptx.ReservedSmemOffsetCap:
+	case ptx.ReservedSmemOffset0, ptx.ReservedSmemOffset1, ptx.ReservedSmemOffsetEnd, ptx.ReservedSmemOffsetCap:
 		return uint64(l.mod.sharedBase())
 	case ptx.TotalSmemSize, ptx.AggrSmemSize:
 		return uint64(l.sharedSize)

@@ -132,6 +132,9 @@ func (b *block) start(order int64) {
 		b.lastOrigin = nil
 		clear(b.originsOf)
 		b.undef.reset()
+		for _, c := range b.ctas {
+			clear(b.undef.bytes[c.low : c.low+uint64(l.kern.system)])
+		}
 	}
 	if b.race != nil {
 		b.race.reset()

@@ -169,7 +169,7 @@ func (l *launch) prepare(spec bench.Launch) error {
 	if spec.SharedBytes > 0 {
 		l.sharedSize = l.kern.dynamic + spec.SharedBytes
 	}
-	if l.sharedSize > int64(limits.SharedPerBlock) {
+	if l.sharedSize-l.kern.system > int64(limits.SharedPerBlock) {
 		return fmt.Errorf("%d bytes of shared memory: %s has %d for a block", l.sharedSize, l.mod.gpu.Name, limits.SharedPerBlock)
 	}
 	if err := l.clusterExtents(spec.Cluster); err != nil {

@@ -39,7 +39,8 @@ type kernel struct {
 	funcs   map[*ptx.Function]*program
 	table   map[int]*program        // by function number, for indirect calls
 	shared  map[*ptx.Variable]int64 // offsets of shared variables
-	static  int64                   // bytes of shared memory
+	system  int64                   // bytes of shared memory that are the system's; the kernel asked where they are
+	static  int64                   // bytes of shared memory, with those
 	dynamic int64                   // where dynamic shared memory begins
 	cancels bool                    // it takes over the work of blocks that have not begun
 	fetches bool                    // bulk copies read global memory
@@ -306,9 +307,15 @@ func (m *module) decode(ctx context.Context, f *ptx.Function) (*kernel, error) {
 	return k, nil
 }
 
-// layoutShared places the shared variables that the functions use.
+// systemShared is how many bytes of the shared memory that the system keeps to itself
+// kernels may use: cooperative groups count on so many for tiles of several warps
+// (cooperative_groups/details/memory.h of CUDA 13.0).
+const systemShared = 288
+
+// layoutShared places the shared variables that the functions use, behind the system's
+// memory where one asks for that.
 func (k *kernel) layoutShared(reach []*ptx.Function) error {
-	var dynamic []*ptx.Variable
+	var static, dynamic []*ptx.Variable
 	align := int64(16)
 	add := func(v *ptx.Variable) {
 		if _, ok := k.shared[v]; ok {
@@ -320,15 +327,16 @@ func (k *kernel) layoutShared(reach []*ptx.Function) error {
 			k.shared[v] = 0
 			return
 		}
-		a := v.Alignment()
-		k.static = (k.static + a - 1) &^ (a - 1)
-		k.shared[v] = k.static
-		k.static += v.Size()
+		static = append(static, v)
+		k.shared[v] = 0
 	}
 	var visit func(o *ptx.Operand)
 	visit = func(o *ptx.Operand) {
 		if v, ok := o.Decl().(*ptx.Variable); ok && o.Kind != ptx.OpReg && v.Space == ptx.SpaceShared {
 			add(v)
+		}
+		if s := ptx.Special(o.Slot()); o.Kind == ptx.OpSpecial && (s == ptx.ReservedSmemOffset0 || s == ptx.ReservedSmemOffset1) {
+			k.system = systemShared
 		}
 		for i := range o.Elems() {
 			visit(&o.Elems()[i])
@@ -346,7 +354,14 @@ func (k *kernel) layoutShared(reach []*ptx.Function) error {
 			}
 		}
 	}
-	if most := int64(k.mod.gpu.Limits().SharedPerBlock); k.static > most {
+	k.static = k.system
+	for _, v := range static {
+		a := v.Alignment()
+		k.static = (k.static + a - 1) &^ (a - 1)
+		k.shared[v] = k.static
+		k.static += v.Size()
+	}
+	if most := int64(k.mod.gpu.Limits().SharedPerBlock); k.static-k.system > most {
 		return k.mod.errorf(reach[0].Pos, "kernel %s: %d bytes of shared memory: %s has %d for a block", reach[0].Name, k.static, k.mod.gpu.Name, most)
 	}
 	k.dynamic = k.static
