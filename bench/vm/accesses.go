@@ -133,28 +133,21 @@ func (x *across) sweep() {
 
 // eachTrace puts what f makes of them in place of all traces.
 func (x *across) eachTrace(f func(t trace) trace) {
-	o := &x.page
-	for _, list := range x.shadows {
-		for i := range list {
-			if list[i] == (shadow{}) {
+	o := &x.line
+	for _, al := range x.shadows.of {
+		for i := range al.shadows {
+			if al.shadows[i] == (shadow{}) {
 				continue
 			}
-			o.open(&list[i])
-			all := []*pageTraces{&o.w, &o.r}
-			if o.rival {
-				all = append(all, &o.rivals)
-			}
-			for j := range o.parts {
-				all = append(all, &o.older[j])
-			}
-			for _, page := range all {
-				for j, t := range page {
+			x.shadows.open(o, &al.shadows[i])
+			for _, line := range o.all() {
+				for j, t := range line {
 					if t != 0 {
-						page[j] = f(t)
+						line[j] = f(t)
 					}
 				}
 			}
-			x.store(true)
+			x.store()
 		}
 	}
 }

@@ -11,18 +11,15 @@ import (
 // across is what a launch knows of all blocks' accesses.
 type across struct {
 	records records
-	shadows map[*allocation][]shadow
-	kept    int64 // bytes of shadows
-	most    int64 // of them, but for what can't be done without
+	shadows shadows
 	located map[uint64]*location
 	held    []heldUse
 
-	page openPage // that is being compared
+	line openLine // that is being compared
 }
 
 func (x *across) init(l limits) {
-	x.records.most, x.records.next, x.most = l.records, l.records, l.shadows
-	x.shadows = map[*allocation][]shadow{}
+	x.records.most, x.records.next, x.shadows.most = l.records, l.records, l.shadows
 	x.located = map[uint64]*location{}
 }
 
@@ -63,7 +60,7 @@ func (r *raceState) meetOthers() {
 type readSet struct {
 	al    *allocation
 	off   int64
-	bytes [shadowSize / 64]uint64
+	bytes [pageLines]uint64
 	s     stamp
 }
 
@@ -81,11 +78,13 @@ func (r *raceState) packReads() {
 			continue
 		}
 		set := readSet{al: p.al, off: p.off}
-		for i := range p.cells {
-			if s := r.firstReader(p.cells[i].r); s != 0 {
-				at := i << grain
-				set.bytes[at>>6] |= (1<<(1<<grain) - 1) << (at & 63)
-				set.s = s
+		for lines := p.lines; lines != 0; lines &= lines - 1 {
+			line := lines.first()
+			for i, c := range p.line(line) {
+				if s := r.firstReader(c.r); s != 0 {
+					set.bytes[line] |= (1<<(1<<grain) - 1) << (i << grain)
+					set.s = s
+				}
 			}
 		}
 		if set.s != 0 {
@@ -103,37 +102,38 @@ func (r *raceState) packReads() {
 // compareReads is compare for packed reads.
 func (r *raceState) compareReads(x *across, set *readSet) {
 	p := &page{key: (set.al.addr + uint64(set.off)) >> shadowBits, al: set.al, off: set.off}
-	x.load(p)
-	for i, m := range set.bytes {
+	for line, m := range set.bytes {
+		if m == 0 {
+			continue
+		}
+		x.load(p, line)
 		for m != 0 {
 			first := bits.TrailingZeros64(m) &^ 3
 			t := r.trace(x, set.s, uint32(m>>first&bytesOfTrace))
 			m &^= bytesOfTrace << first
-			word := i<<4 + first>>2
-			mine := meeter{r, x, p, p.key<<shadowBits + uint64(4*word), t, set.s.event(), false}
+			word := first >> 2
+			mine := meeter{r, x, p, p.key<<shadowBits + uint64(line<<pageLineBits+first), t, set.s.event(), false}
 			mine.againstWrites(word)
 			mine.againstRivals(word)
 			x.keepRead(word, t)
 		}
+		x.store()
 	}
-	x.store(x.room())
 }
 
 // writeBack copies the bytes that were written to the allocation.
 func (p *page) writeBack() {
-	for i := 0; i < p.n; i += 64 {
-		m := p.written[i>>6]
-		if m == ^uint64(0) {
-			copy(p.al.data[p.off+int64(i):p.off+int64(min(i+64, p.n))], p.data[i:])
-		} else {
-			for j := 0; m != 0; j, m = j+1, m>>1 {
-				if m&1 != 0 {
-					p.al.data[p.off+int64(i+j)] = p.data[i+j]
-				}
-			}
+	for s := p.lines; s != 0; s &= s - 1 {
+		i := s.first()
+		to, from := p.al.data[p.off+int64(i<<pageLineBits):], p.data[i<<pageLineBits:]
+		for m := p.written[i]; m != 0; {
+			first := bits.TrailingZeros64(m)
+			end := first + bits.TrailingZeros64(^(m >> first))
+			copy(to[first:end], from[first:end])
+			m &= ^uint64(0) << end
 		}
-		if p.al.undef != nil {
-			p.al.undef[p.off>>6+int64(i>>6)] &^= p.written[i>>6]
+		if p.al.undef != nil && p.written[i] != 0 {
+			p.al.undef[p.off>>pageLineBits+int64(i)] &^= p.written[i]
 		}
 	}
 }
@@ -141,15 +141,22 @@ func (p *page) writeBack() {
 // compare finds accesses to a page that race with other blocks', and leaves
 // traces for the blocks to come.
 func (r *raceState) compare(x *across, p *page) {
-	x.load(p)
+	for s := p.lines; s != 0; s &= s - 1 {
+		r.compareLine(x, p, s.first())
+	}
+}
+
+func (r *raceState) compareLine(x *across, p *page, line int) {
+	x.load(p, line)
 	grain := r.b.l.kern.globalGrain
 	per := 4 >> grain // cells of a word
 	whole := uint32(1)<<(1<<grain) - 1
-	for word := range (p.n + 3) / 4 {
+	cells := p.line(line)
+	for word := range lineWords {
 		var wm, rm uint32
 		var ws, rs stamp
 		for j := range per {
-			c := &p.cells[word*per+j]
+			c := &cells[word*per+j]
 			if c.w != 0 {
 				wm |= whole << (j << grain)
 				ws = c.w
@@ -159,7 +166,7 @@ func (r *raceState) compare(x *across, p *page) {
 				rs = rd
 			}
 		}
-		addr := p.key<<shadowBits + uint64(4*word)
+		addr := p.key<<shadowBits + uint64(line<<pageLineBits+4*word)
 		if wm != 0 {
 			t := r.trace(x, ws, wm)
 			mine := meeter{r, x, p, addr, t, ws.event(), true}
@@ -168,7 +175,7 @@ func (r *raceState) compare(x *across, p *page) {
 				earlier.againstWrites(word)
 			}
 			mine.againstRivals(word)
-			mine.against(x.page.r[word], false)
+			mine.against(x.line.r[word], false)
 			x.keepWrite(word, t)
 		}
 		if rm != 0 {
@@ -179,7 +186,7 @@ func (r *raceState) compare(x *across, p *page) {
 			x.keepRead(word, t)
 		}
 	}
-	x.store(x.room())
+	x.store()
 }
 
 // firstReader is a cell's read, or one of several.
@@ -203,7 +210,7 @@ type meeter struct {
 
 // againstWrites compares with the last writes of a word's bytes; true if they race.
 func (m *meeter) againstWrites(word int) bool {
-	o := &m.x.page
+	o := &m.x.line
 	raced := m.against(o.w[word], true)
 	for i := range o.parts {
 		raced = m.against(o.older[i][word], true) || raced
@@ -213,8 +220,8 @@ func (m *meeter) againstWrites(word int) bool {
 
 // againstRivals compares a read, or a strong write, with a write before the last.
 func (m *meeter) againstRivals(word int) {
-	if m.x.page.rival && (!m.write || m.r.events[m.id].flags&eventStrong != 0) {
-		m.against(m.x.page.rivals[word], true)
+	if m.x.line.rival && (!m.write || m.r.events[m.id].flags&eventStrong != 0) {
+		m.against(m.x.line.rivals[word], true)
 	}
 }
 
@@ -414,7 +421,7 @@ func (r *raceState) writerOf(h *heldUse) writer {
 				return by
 			}
 		}
-		p := r.pages.find(h.o.addr >> shadowBits)
+		p := r.pageAt(h.o.addr, h.o.size)
 		if p == nil {
 			return writer{}
 		}
@@ -478,15 +485,15 @@ func (x *across) wroteElsewhere(l *launch, h *heldUse) bool {
 	if al == nil {
 		return false
 	}
-	list := x.shadows[al]
 	off := int64(h.o.addr - al.addr)
-	for i := off &^ 3; i < off+int64(h.o.size) && list != nil; i += 4 {
-		s, word := &list[i>>shadowBits], int(i&shadowMask>>2)
-		if x.byOther(s.w.of(word), h) {
+	for i := off &^ 3; i < off+int64(h.o.size) && al.shadows != nil; i += 4 {
+		word := int(i & (pageLineSize - 1) >> 2)
+		x.shadows.open(&x.line, &al.shadows[i>>pageLineBits])
+		if x.byOther(x.line.w[word], h) {
 			return true
 		}
-		for j := 0; s.older != nil && j < len(s.older); j++ {
-			if x.byOther(s.older[j].of(word), h) {
+		for j := range x.line.parts {
+			if x.byOther(x.line.older[j][word], h) {
 				return true
 			}
 		}

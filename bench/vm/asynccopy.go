@@ -282,7 +282,7 @@ func (w *warp) copyUndefined(c *inFlight, lane, n int) {
 	al := w.b.l.dev.mem.find(c.src[lane])
 	for i := range n {
 		bits := uint64(0)
-		if p := w.pageOf(c.src[lane] + uint64(i)); p != nil {
+		if p := w.pageOf(c.src[lane]+uint64(i), 1); p != nil {
 			bits = p.undefinedBytes(int((c.src[lane]+uint64(i))&shadowMask), 1)
 		} else if al != nil && al.undef != nil {
 			bits = al.undefinedBytes(int64(c.src[lane]-al.addr)+int64(i), 1)
@@ -293,12 +293,12 @@ func (w *warp) copyUndefined(c *inFlight, lane, n int) {
 	}
 }
 
-// pageOf is the block's copy of the page of an address, if there is one.
-func (w *warp) pageOf(addr uint64) *page {
+// pageOf is the block's copy of the page of an address, filled for n bytes; nil if it has none.
+func (w *warp) pageOf(addr uint64, n int) *page {
 	if w.b.race == nil {
 		return nil
 	}
-	return w.b.race.pages.find(addr >> shadowBits)
+	return w.b.race.pageAt(addr, n)
 }
 
 func commitGroup(w *warp, _ *inst) { w.commit(w.mask) }

@@ -301,8 +301,10 @@ func (w *warp) atomicGlobal(in *inst, lane int, addr uint64, size int) []byte {
 			at.id = r.eventFor(w, in, in.mem, eventStrong)
 		}
 		p := r.page(w, addr)
-		if first := int(addr & shadowMask); p != nil && first+size <= p.n && p.undefinedAt(first, size) && !p.al.constant {
-			w.atomicUndefined(in, lane, func(at, n int) uint64 { return p.undefinedBytes(first+at, n) })
+		if first := int(addr & shadowMask); p != nil && first+size <= p.n && !p.al.constant {
+			if r.fill(p, first, size); p.undefinedAt(first, size) {
+				w.atomicUndefined(in, lane, func(at, n int) uint64 { return p.undefinedBytes(first+at, n) })
+			}
 		}
 		return r.access(w, p, &at, size)
 	}

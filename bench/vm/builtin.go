@@ -73,7 +73,7 @@ func (w *warp) genericBytes(lane int, addr uint64, n int) []byte {
 		if a == nil || addr < a.addr || addr-a.addr+uint64(n) > uint64(a.size) {
 			return nil
 		}
-		if p := w.pageOf(addr); p != nil && int(addr&shadowMask)+n <= p.n {
+		if p := w.pageOf(addr, n); p != nil {
 			return p.data[addr&shadowMask:][:n]
 		}
 		return a.data[addr-a.addr:][:n]

@@ -262,7 +262,7 @@ func (b *block) endsUndefined(c *bulkCopy, r *rowCopy, at uint64) {
 // neverWritten says whether a byte of global memory was never written, as the
 // block sees it.
 func (w *warp) neverWritten(addr uint64) bool {
-	if p := w.pageOf(addr); p != nil {
+	if p := w.pageOf(addr, 1); p != nil {
 		return p.undefinedBytes(int(addr&shadowMask), 1) != 0
 	}
 	al := w.b.l.dev.mem.find(addr)
@@ -271,8 +271,8 @@ func (w *warp) neverWritten(addr uint64) bool {
 
 // someUndefinedGlobal says whether some of a range was never written.
 func (w *warp) someUndefinedGlobal(addr uint64, n int) bool {
-	for a := addr &^ shadowMask; a < addr+uint64(n); a += shadowSize {
-		p := w.pageOf(a)
+	for a, end := addr, addr+uint64(n); a < end; a = a&^shadowMask + shadowSize {
+		p := w.pageOf(a, int(min(end-a, shadowSize-a&shadowMask)))
 		if p != nil && p.someUndefined {
 			return true
 		}

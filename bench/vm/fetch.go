@@ -106,7 +106,10 @@ func (w *warp) peek(addr uint64, dst []byte) {
 			copy(dst, al.data[addr-al.addr:])
 		} else {
 			p := r.page(w, addr)
-			n = copy(dst, p.data[addr&shadowMask:p.n])
+			off := int(addr & shadowMask)
+			n = min(len(dst), p.n-off)
+			r.fill(p, off, n)
+			copy(dst[:n], p.data[off:])
 		}
 		addr, dst = addr+uint64(n), dst[n:]
 	}

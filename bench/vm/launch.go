@@ -258,7 +258,8 @@ func (l *launch) run(ctx context.Context) (*bench.Report, error) {
 	l.counters.init(l.kern)
 	l.l2 = newL2Run(&l.dev.l2, l.mod.gpu.L2Bytes(), resident, l.total)
 	l.across.init(l.limits)
-	l.before.pages, l.before.most = map[uint64]*[shadowSize]byte{}, l.limits.originals
+	l.before.keeps, l.before.most = true, l.limits.originals
+	defer l.dev.mem.forgetLaunch()
 	stop := context.AfterFunc(ctx, func() {
 		l.abort.Store(true)
 		l.mu.Lock()

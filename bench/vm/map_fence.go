@@ -53,7 +53,7 @@ func (r *raceState) unacquired(c *bulkCopy, addr uint64) {
 	cells := r.b.l.kern.globalGrain
 	for a := addr; a < addr+TensorMapSize; a += 1 << cells {
 		s := r.pastWriter(a)
-		if p := r.pages.find(a >> shadowBits); p != nil && p.cells[a&shadowMask>>cells].w != 0 {
+		if p := r.pageAt(a, 1); p != nil && p.cells[a&shadowMask>>cells].w != 0 {
 			s = p.cells[a&shadowMask>>cells].w
 		}
 		if s == 0 || r.events[s.event()].tick == 0 {

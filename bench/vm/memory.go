@@ -37,6 +37,8 @@ type allocation struct {
 
 	read, written touched // by the launch that runs
 	before        before
+	shadows       []shadow    // of its lines, to the launch that runs
+	originals     []*original // of its pages, to the launch that runs; nil are as they were
 
 	name   string // of a module's variable
 	module bool   // belongs to a module
@@ -112,6 +114,13 @@ func (m *memory) takeTouched(early bool) (read, written int64) {
 		written += nw
 	}
 	return read, written
+}
+
+// forgetLaunch drops what is kept for a launch's blocks.
+func (m *memory) forgetLaunch() {
+	for _, a := range m.allocs {
+		a.shadows, a.originals = nil, nil
+	}
 }
 
 // nearBytes is how far from an allocation an address may be that still tells of it.

@@ -19,20 +19,43 @@ const (
 	shadowSize = 1 << shadowBits
 	shadowMask = shadowSize - 1
 	maxPages   = 4096 // that a block keeps before it takes its turn
+
+	pageLineBits = 6 // of a line of a page, which is filled and compared by itself
+	pageLineSize = 1 << pageLineBits
+	pageLines    = shadowSize / pageLineSize
 )
 
-// page is a block's copy of a page of global memory.
+// page is a block's copy of a page of global memory: of the lines that it touched.
 type page struct {
 	key     uint64 // address >> shadowBits
 	al      *allocation
 	off     int64 // in the allocation
 	n       int   // bytes of the page that are the allocation's
+	slot    int   // of the table
 	cells   []cell
 	data    [shadowSize]byte
-	written [shadowSize / 64]uint64
-	undef   [shadowSize / 64]uint64 // bytes that were never written
+	written [pageLines]uint64
+	undef   [pageLines]uint64 // bytes that were never written
+	lines   lineSet           // that are filled
 	someUndefined,
 	dirty bool
+}
+
+// lineSet is lines of a page, a bit each.
+type lineSet uint8
+
+// linesOf is the lines that n bytes from an offset on are in.
+func linesOf(off, n int) lineSet {
+	first, last := off>>pageLineBits, (off+max(n, 1)-1)>>pageLineBits
+	return lineSet(2<<last - 1<<first)
+}
+
+func (s lineSet) first() int { return bits.TrailingZeros8(uint8(s)) }
+
+// line is the cells of a line.
+func (p *page) line(i int) []cell {
+	n := len(p.cells) / pageLines
+	return p.cells[i*n:][:n]
 }
 
 // pageTable finds a block's pages: a hash table with open addressing.
@@ -73,7 +96,8 @@ func (t *pageTable) place(p *page) {
 	mask := uint64(len(t.slots) - 1)
 	for i := p.key * 0x9e3779b97f4a7c15 >> t.shift; ; i++ {
 		if t.slots[i&mask] == nil {
-			t.slots[i&mask] = p
+			p.slot = int(i & mask)
+			t.slots[p.slot] = p
 			return
 		}
 	}
@@ -85,8 +109,14 @@ func (t *pageTable) reset() {
 	if len(t.free) > maxPages {
 		t.free = t.free[:maxPages]
 	}
+	if 8*len(t.list) < len(t.slots) {
+		for _, p := range t.list {
+			t.slots[p.slot] = nil
+		}
+	} else {
+		clear(t.slots)
+	}
 	t.list = t.list[:0]
-	clear(t.slots)
 }
 
 // page is the block's copy of the page of an address, nil where nothing is
@@ -105,20 +135,45 @@ func (r *raceState) page(w *warp, addr uint64) *page {
 	if n := len(r.pages.free); n > 0 {
 		p = r.pages.free[n-1]
 		r.pages.free = r.pages.free[:n-1]
-		clear(p.cells)
-		p.written, p.undef, p.someUndefined, p.dirty = [shadowSize / 64]uint64{}, [shadowSize / 64]uint64{}, false, false
+		p.lines, p.someUndefined, p.dirty = 0, false, false
 	} else {
 		p = &page{cells: make([]cell, shadowSize>>l.kern.globalGrain)}
 	}
 	p.key, p.al = key, al
 	p.off = int64(key<<shadowBits - al.addr)
 	p.n = int(min(shadowSize, al.size-p.off))
-	l.before.read(p, r.hadTurn)
 	r.pages.insert(p)
 	if len(r.pages.list) >= maxPages {
 		w.limit = 0 // the block stops at the next chance and takes its turn
 	}
 	return p
+}
+
+// pageAt is the block's copy of the page of an address, filled for n bytes from there on;
+// nil if it has none.
+func (r *raceState) pageAt(addr uint64, n int) *page {
+	p := r.pages.find(addr >> shadowBits)
+	off := int(addr & shadowMask)
+	if p == nil || off+n > p.n {
+		return nil
+	}
+	r.fill(p, off, n)
+	return p
+}
+
+// fill fills the lines of a page that n bytes from an offset on are in.
+func (r *raceState) fill(p *page, off, n int) {
+	missing := linesOf(off, n) &^ p.lines
+	if missing == 0 {
+		return
+	}
+	p.lines |= missing
+	for s := missing; s != 0; s &= s - 1 {
+		i := s.first()
+		clear(p.line(i))
+		p.written[i], p.undef[i] = 0, 0
+	}
+	r.b.l.before.read(p, missing, r.hadTurn)
 }
 
 // access notes an access to a page and returns its bytes; nil if it is out of
@@ -136,6 +191,7 @@ func (r *raceState) access(w *warp, p *page, at *side, size int) []byte {
 		w.faultAt(bench.WriteToConst, at.in, at.lane, &at.addr, "global", "write of %d bytes at %#x: %s is constant", size, at.addr, p.al)
 		return nil
 	}
+	r.fill(p, off, size)
 	grain := r.b.l.kern.globalGrain
 	cells := p.cells[off>>grain : off>>grain+max(size>>grain, 1)]
 	me := stamp(at.id)<<eventShift | stamp(at.lane)
@@ -150,7 +206,7 @@ func (r *raceState) access(w *warp, p *page, at *side, size int) []byte {
 		r.againstFetches(at, size)
 	}
 	if len(r.past) > 0 && !r.off {
-		r.againstPast(p, at, size)
+		r.againstPast(at, size)
 	}
 	whole := at.data
 	if !at.write && !r.off && r.events[at.id].flags&eventProxy != 0 {
@@ -289,9 +345,12 @@ func (t *pageTable) renumber(number func(uint32) uint32, r *raceState) {
 		return stamp(number(s.event()))<<eventShift | s&(1<<eventShift-1)
 	}
 	for _, p := range t.list {
-		for i := range p.cells {
-			c := &p.cells[i]
-			c.w, c.r = fix(c.w), fix(c.r)
+		for s := p.lines; s != 0; s &= s - 1 {
+			cells := p.line(s.first())
+			for i := range cells {
+				c := &cells[i]
+				c.w, c.r = fix(c.w), fix(c.r)
+			}
 		}
 	}
 }

@@ -4,35 +4,42 @@ package vm
 // What its own threads did there since the last barrier is kept beside, so that they
 // are still held against one another.
 
-// pastPages are cells of pages that were let go, by page.
-type pastPages map[uint64][]cell
+// pastLines are cells of lines of pages that were let go, by address >> pageLineBits.
+type pastLines map[uint64][]cell
+
+// maxPast is how many are kept.
+const maxPast = maxPages * pageLines
 
 // keepPages keeps what the cells of all pages say of the time since the last barrier.
 func (r *raceState) keepPages() {
+	if r.off {
+		return
+	}
 	for _, p := range r.pages.list {
-		if !r.off {
-			r.keepPast(p)
+		for s := p.lines; s != 0; s &= s - 1 {
+			i := s.first()
+			r.keepPast(p.key*pageLines+uint64(i), p.line(i))
 		}
 	}
 }
 
-// keepPast moves what a page's cells say of the time since the last barrier to those
+// keepPast moves what a line's cells say of the time since the last barrier to those
 // kept beside.
-func (r *raceState) keepPast(p *page) {
-	old := r.past[p.key]
+func (r *raceState) keepPast(line uint64, cells []cell) {
+	old := r.past[line]
 	if old == nil {
-		if len(r.past) >= maxPages || !r.recent(p.cells) {
-			r.forgetRivals(p.cells)
+		if len(r.past) >= maxPast || !r.recent(cells) {
+			r.forgetRivals(cells)
 			return
 		}
 		if r.past == nil {
-			r.past = pastPages{}
+			r.past = pastLines{}
 		}
-		old = make([]cell, len(p.cells))
-		r.past[p.key] = old
+		old = make([]cell, len(cells))
+		r.past[line] = old
 	}
-	for i := range p.cells {
-		c, kept := &p.cells[i], &old[i]
+	for i := range cells {
+		c, kept := &cells[i], &old[i]
 		if c.w >= r.floor || c.w != 0 && r.b.l.kern.fetches {
 			if c.w >= r.floor && c.w&specialStamp == 0 {
 				r.bury(kept, kept.w, r.events[c.w.event()].flags&eventStrong != 0)
@@ -135,27 +142,34 @@ func (r *raceState) lanesOf(s stamp) uint32 {
 }
 
 // againstPast compares an access with what the block's threads did to the same bytes of
-// a page that was let go since.
-func (r *raceState) againstPast(p *page, at *side, size int) {
-	cells := r.past[p.key]
-	if cells == nil {
-		return
-	}
-	off, grain := int(at.addr&shadowMask), r.b.l.kern.globalGrain
-	cells = cells[off>>grain : off>>grain+max(size>>grain, 1)]
-	if !at.write && r.events[at.id].flags&eventProxy != 0 {
-		r.seenByProxy(cells, at)
-	}
+// pages that were let go since.
+func (r *raceState) againstPast(at *side, size int) {
+	grain, seen := r.b.l.kern.globalGrain, at.write || r.events[at.id].flags&eventProxy == 0
 	bytes, whole := at.bytes, at.data
+	for first := 0; first < size; {
+		addr := at.addr + uint64(first)
+		n := min(size-first, pageLineSize-int(addr&(pageLineSize-1)))
+		if cells := r.past[addr>>pageLineBits]; cells != nil {
+			cells = cells[int(addr&(pageLineSize-1))>>grain:][:max(n>>grain, 1)]
+			seen = seen || r.seenByProxy(cells, at)
+			r.againstCells(cells, at, first, bytes, whole)
+		}
+		first += n
+	}
+	at.bytes, at.data = bytes, whole
+}
+
+// againstCells is againstPast for cells of a line, from a byte of the access on.
+func (r *raceState) againstCells(cells []cell, at *side, first int, bytes, whole []byte) {
+	at.width = 1 << r.b.l.kern.globalGrain
 	for j := range cells {
 		c := &cells[j]
 		if c.w < r.floor && c.r < r.floor {
 			continue
 		}
-		at.cell, at.width = j<<grain, 1<<grain
+		at.cell = first + j*at.width
 		if whole != nil {
-			i := j << grain
-			at.bytes, at.data = bytes[i:], whole[i:min(i+1<<grain, size)]
+			at.bytes, at.data = bytes[at.cell:], whole[at.cell:min(at.cell+at.width, len(whole))]
 		}
 		if c.w >= r.floor && c.w.event() != at.id {
 			r.checkWrite(c, at)
@@ -164,14 +178,13 @@ func (r *raceState) againstPast(p *page, at *side, size int) {
 			r.checkReads(c, at)
 		}
 	}
-	at.bytes, at.data = bytes, whole
 }
 
 // pastWriter is who wrote to a byte of global memory since the last barrier, by a page
 // that was let go.
 func (r *raceState) pastWriter(addr uint64) stamp {
-	if cells := r.past[addr>>shadowBits]; cells != nil {
-		return cells[int(addr&shadowMask)>>r.b.l.kern.globalGrain].w
+	if cells := r.past[addr>>pageLineBits]; cells != nil {
+		return cells[int(addr&(pageLineSize-1))>>r.b.l.kern.globalGrain].w
 	}
 	return 0
 }

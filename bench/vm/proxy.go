@@ -218,8 +218,8 @@ func (r *raceState) asyncRead(at *side, ranges []span) {
 }
 
 // seenByProxy reports ordinary writes to global memory that an asynchronous read
-// can't see for lack of a proxy fence.
-func (r *raceState) seenByProxy(cells []cell, at *side) {
+// can't see for lack of a proxy fence; false if there are none.
+func (r *raceState) seenByProxy(cells []cell, at *side) bool {
 	for j := range cells {
 		c := &cells[j]
 		if !r.hidden(c.w, at) {
@@ -228,8 +228,9 @@ func (r *raceState) seenByProxy(cells []cell, at *side) {
 		e := &r.events[c.w.event()]
 		r.reportAs(bench.MissingProxyFence, at, e.src, int(e.warp), c.w.lane(),
 			unseenWrite)
-		return
+		return true
 	}
+	return false
 }
 
 // hidden says whether a write is ordered before an asynchronous read and yet

@@ -32,7 +32,7 @@ type raceState struct {
 
 	locations map[uint64]*location // in shared memory
 	pages     pageTable
-	past      pastPages
+	past      pastLines
 	rivals    rivals
 	buried    buried
 	maps      map[uint64]bool // tensor maps that were acquired, by address

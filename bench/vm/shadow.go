@@ -2,106 +2,228 @@ package vm
 
 import "unsafe"
 
-// shadow is what a launch remembers of the blocks' accesses to a page of
-// global memory, word by word: the last write, and a read.
+// shadow is what a launch remembers of the blocks' accesses to a line of global memory,
+// word by word: the last write, and a read.
 type shadow struct {
-	w, r   *traces
-	rivals *traces                 // strong writes that others' strong writes came after
-	older  *[wordBytes - 1]*traces // of words that blocks wrote in parts: the writes before w
+	w, r packedLine
+	more uint32 // the number of a moreTraces; 0 is none
+}
+
+// moreTraces are what few lines have.
+type moreTraces struct {
+	rivals packedLine                // strong writes that others' strong writes came after
+	older  [wordBytes - 1]packedLine // of words that blocks wrote in parts: the writes before w
 }
 
 // wordBytes is how many blocks may have written the bytes of a word last.
 const wordBytes = 4
 
-// openPage is the page that is being compared: its traces, unpacked.
-type openPage struct {
+// shadows are those of all lines. Where there is no more room, what is no row is dropped
+// of reads, and of words that several blocks wrote: a race may be missed then, and none is
+// made up.
+type shadows struct {
+	of   []*allocation // that have some, in the order of their first accesses
+	rows int64         // bytes of lines
+	most int64         // bytes of all, but for what can't be done without
+	odd  arena[lineTraces]
+	more arena[moreTraces]
+	hand struct{ al, line int } // where to look for what can be dropped
+}
+
+// openLine is the line that is being compared: its traces, unpacked.
+type openLine struct {
 	s      *shadow
-	w, r   pageTraces
-	rivals pageTraces
+	w, r   lineTraces
+	rivals lineTraces
 	rival  bool // there are some
-	older  [wordBytes - 1]pageTraces
+	older  [wordBytes - 1]lineTraces
 	parts  int // of older that are in use
 }
 
-// load opens the shadow of a block's page.
-func (x *across) load(p *page) {
+// all is what is in use.
+func (o *openLine) all() []*lineTraces {
+	all := []*lineTraces{&o.w, &o.r}
+	if o.rival {
+		all = append(all, &o.rivals)
+	}
+	for i := range o.parts {
+		all = append(all, &o.older[i])
+	}
+	return all
+}
+
+// load opens the shadow of a line of a block's page.
+func (x *across) load(p *page, line int) {
 	x.sweep()
-	x.page.open(x.shadow(p))
+	x.shadows.open(&x.line, x.shadows.shadow(p, line))
 }
 
-// room says whether there is room for more.
-func (x *across) room() bool { return x.kept < x.most }
+// store packs the line that is open.
+func (x *across) store() { x.shadows.store(&x.line) }
 
-// shadow is the shadow of a block's page.
-func (x *across) shadow(p *page) *shadow {
-	list := x.shadows[p.al]
-	if list == nil {
-		list = make([]shadow, (p.al.size+shadowSize-1)>>shadowBits)
-		x.shadows[p.al] = list
-		x.kept += int64(len(list)) * int64(unsafe.Sizeof(shadow{}))
+// shadow is the shadow of a line of a block's page.
+func (t *shadows) shadow(p *page, line int) *shadow {
+	if p.al.shadows == nil {
+		p.al.shadows = make([]shadow, (p.al.size+pageLineSize-1)>>pageLineBits)
+		t.of = append(t.of, p.al)
+		t.rows += int64(len(p.al.shadows)) * int64(unsafe.Sizeof(shadow{}))
 	}
-	return &list[p.off>>shadowBits]
+	return &p.al.shadows[p.off>>pageLineBits+int64(line)]
 }
 
-// size is how many bytes a shadow's traces take.
-func (s *shadow) size() int64 {
-	n := s.w.size() + s.r.size() + s.rivals.size()
-	if s.older != nil {
-		n += int64(unsafe.Sizeof(*s.older))
-		for _, t := range s.older {
-			n += t.size()
-		}
-	}
-	return n
-}
+// size is how many bytes are kept.
+func (t *shadows) size() int64 { return t.rows + t.odd.size() + t.more.size() }
 
 // open unpacks a shadow's traces.
-func (o *openPage) open(s *shadow) {
-	o.s, o.parts = s, 0
-	if o.rival = s.rivals != nil; o.rival {
-		s.rivals.unpack(&o.rivals)
+func (t *shadows) open(o *openLine, s *shadow) {
+	o.s, o.parts, o.rival = s, 0, false
+	t.unpack(s.w, &o.w, nil)
+	t.unpack(s.r, &o.r, &o.w)
+	if s.more == 0 {
+		return
 	}
-	s.w.unpack(&o.w)
-	s.r.unpack(&o.r)
-	if s.older != nil {
-		for o.parts < len(s.older) && s.older[o.parts] != nil {
-			s.older[o.parts].unpack(&o.older[o.parts])
-			o.parts++
-		}
+	more := t.more.at(s.more - 1)
+	if o.rival = more.rivals != (packedLine{}); o.rival {
+		t.unpack(more.rivals, &o.rivals, nil)
+	}
+	for o.parts < len(more.older) && more.older[o.parts] != (packedLine{}) {
+		t.unpack(more.older[o.parts], &o.older[o.parts], nil)
+		o.parts++
 	}
 }
 
-// store packs the page that is open. Where there is no more room, what is no row is
-// dropped of reads, and of words that several blocks wrote: a race may be missed
-// then, and none is made up.
-func (x *across) store(room bool) {
-	o := &x.page
-	x.kept -= o.s.size()
-	o.s.w, o.s.r = o.s.w.pack(&o.w, true), o.s.r.pack(&o.r, room)
-	if o.rival {
-		o.s.rivals = o.s.rivals.pack(&o.rivals, room)
+func (t *shadows) unpack(l packedLine, to, writes *lineTraces) {
+	switch {
+	case l == (packedLine{}):
+		*to = lineTraces{}
+	case l.kind() == oddLine:
+		*to = *t.odd.at(uint32(l.first))
+	case l.kind() == besideWrites:
+		l.unpackBeside(to, writes)
+	default:
+		l.unpack(to)
 	}
-	if o.parts > 0 && o.s.older == nil {
-		o.s.older = new([wordBytes - 1]*traces)
+}
+
+// store packs a line that was open.
+func (t *shadows) store(o *openLine) {
+	s := o.s
+	t.pack(&s.w, &o.w, true)
+	if l, ok := o.r.beside(&o.w); ok {
+		t.release(s.r)
+		s.r = l
+	} else {
+		t.pack(&s.r, &o.r, false)
+	}
+	if o.rival || o.parts > 0 || s.more != 0 {
+		t.storeMore(o)
+	}
+}
+
+// storeMore packs what few lines have.
+func (t *shadows) storeMore(o *openLine) {
+	s := o.s
+	if s.more == 0 {
+		if len(t.more.free) == 0 && !t.room() {
+			return
+		}
+		s.more = t.more.take() + 1
+	}
+	more := t.more.at(s.more - 1)
+	if o.rival {
+		t.pack(&more.rivals, &o.rivals, false)
 	}
 	kept := 0
 	for i := range o.parts {
-		if t := o.s.older[kept].pack(&o.older[i], room); t != nil {
-			o.s.older[kept] = t
+		l := &more.older[kept]
+		if t.pack(l, &o.older[i], false); *l != (packedLine{}) {
 			kept++
 		}
 	}
-	if kept == 0 {
-		o.s.older = nil
-	} else {
-		clear(o.s.older[kept:])
+	for ; kept < len(more.older); kept++ {
+		t.release(more.older[kept])
+		more.older[kept] = packedLine{}
 	}
-	x.kept += o.s.size()
+	if *more == (moreTraces{}) {
+		t.more.give(s.more - 1)
+		s.more = 0
+	}
+}
+
+// pack keeps traces in place of those of a line. Where there is no room for such as are
+// no row, they are dropped, or others if they must be kept.
+func (t *shadows) pack(l *packedLine, from *lineTraces, must bool) {
+	row, ok := from.row()
+	if !ok {
+		if l.kind() == oddLine {
+			*t.odd.at(uint32(l.first)) = *from
+			return
+		}
+		if must && !t.roomForOdd() {
+			t.drop()
+		}
+		if must || t.roomForOdd() {
+			n := t.odd.take()
+			*t.odd.at(n) = *from
+			*l = packedLine{trace(n), oddLine}
+			return
+		}
+	}
+	t.release(*l)
+	*l = row
+}
+
+// release gives the room of a line back.
+func (t *shadows) release(l packedLine) {
+	if l.kind() == oddLine {
+		t.odd.give(uint32(l.first))
+	}
+}
+
+// room says whether there is room for more.
+func (t *shadows) room() bool { return t.size() < t.most }
+
+func (t *shadows) roomForOdd() bool { return len(t.odd.free) > 0 || t.room() }
+
+// drop makes room for an odd line of writes: the next line that has anything else odd
+// loses that.
+func (t *shadows) drop() {
+	for range t.rows / int64(unsafe.Sizeof(shadow{})) {
+		h := &t.hand
+		if h.line >= len(t.of[h.al].shadows) {
+			h.al, h.line = (h.al+1)%len(t.of), 0
+		}
+		s := &t.of[h.al].shadows[h.line]
+		h.line++
+		if t.dropFrom(s) {
+			return
+		}
+	}
+}
+
+// dropFrom drops what is odd of a line, but for its last writes; false if that is nothing.
+func (t *shadows) dropFrom(s *shadow) bool {
+	before := len(t.odd.free)
+	if s.r.kind() == oddLine {
+		t.release(s.r)
+		s.r = packedLine{}
+	}
+	if s.more != 0 {
+		more := t.more.at(s.more - 1)
+		t.release(more.rivals)
+		for _, l := range more.older {
+			t.release(l)
+		}
+		*more = moreTraces{}
+		t.more.give(s.more - 1)
+		s.more = 0
+	}
+	return len(t.odd.free) > before
 }
 
 // keepWrite makes a write the last of a word.
 func (x *across) keepWrite(word int, t trace) {
-	o := &x.page
+	o := &x.line
 	old := o.w[word]
 	o.w[word] = t
 	if x.access(t).flags&eventStrong == 0 { // who races with what was before races with it
@@ -127,13 +249,13 @@ func (x *across) keepWrite(word int, t trace) {
 // one, which plain reads by the block are held against, or a plain one, which strong
 // accesses by others are.
 func (x *across) keepRival(word int, old, t trace) {
-	a, b, o := x.access(old), x.access(t), &x.page
+	a, b, o := x.access(old), x.access(t), &x.line
 	plain := a.flags&(eventStrong|eventAsync) == 0
 	if old.bytes()&t.bytes() == 0 || !plain && (a.block == b.block || a.flags&eventStrong == 0) {
 		return
 	}
 	if !o.rival {
-		o.rivals, o.rival = pageTraces{}, true
+		o.rivals, o.rival = lineTraces{}, true
 	}
 	if was := o.rivals[word]; plain || was == 0 || x.access(was).flags&eventStrong != 0 {
 		o.rivals[word] = old
@@ -142,7 +264,7 @@ func (x *across) keepRival(word int, old, t trace) {
 
 // keepRest keeps a write of some bytes of a word beside the one that came after, and of
 // those before it what neither is of.
-func (o *openPage) keepRest(word int, rest, last trace) {
+func (o *openLine) keepRest(word int, rest, last trace) {
 	for i := 0; i < o.parts; i++ {
 		e := &o.older[i][word]
 		*e = e.without(last)
@@ -151,7 +273,7 @@ func (o *openPage) keepRest(word int, rest, last trace) {
 		}
 	}
 	if rest != 0 && o.parts < len(o.older) {
-		o.older[o.parts] = pageTraces{}
+		o.older[o.parts] = lineTraces{}
 		o.older[o.parts][word] = rest
 		o.parts++
 	}
@@ -159,14 +281,14 @@ func (o *openPage) keepRest(word int, rest, last trace) {
 
 // keepRead notes that a block read a word.
 func (x *across) keepRead(word int, t trace) {
-	old := x.page.r[word]
+	old := x.line.r[word]
 	switch {
 	case old == 0:
-		x.page.r[word] = t
+		x.line.r[word] = t
 	case x.access(old).block != x.access(t).block:
-		x.page.r[word] = t | trace(old.bytes())
+		x.line.r[word] = t | trace(old.bytes())
 	default:
-		x.page.r[word] = old | trace(t.bytes())
+		x.line.r[word] = old | trace(t.bytes())
 	}
 }
 
