@@ -130,6 +130,16 @@ func ReadCase(file string) (*Case, error) {
 	return c, nil
 }
 
+// ParseCase reads the text of a case that is not written yet, in the folder that it is for.
+// The error is an *InputError.
+func ParseCase(text []byte, dir string) (*Case, error) {
+	c, err := parseCase(text, dir)
+	if err != nil {
+		return nil, &InputError{err}
+	}
+	return c, nil
+}
+
 const (
 	maxCaseBytes = 16 << 20
 	maxPTXBytes  = ptx.MaxSource

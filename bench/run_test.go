@@ -133,6 +133,25 @@ func TestRunCaseWrongAnswer(t *testing.T) {
 	require.Equal(t, "14", b.First.Got.String())
 	require.Equal(t, "24", b.First.Want.String())
 	require.Equal(t, 10.0, b.MaxAbs)
+	require.Equal(t, 10.0/24, *b.MaxRel)
+}
+
+// What should be 0 and is not has no relative error.
+func TestRunCaseWantsZero(t *testing.T) {
+	c := addCase()
+	c.Launches = c.Launches[:1]
+	for i := range c.Buffers {
+		if c.Buffers[i].Want != nil {
+			clear(c.Buffers[i].Want)
+		}
+	}
+	res, err := RunCase(context.Background(), newAdder(), c, RunOptions{})
+	require.NoError(t, err)
+	require.Positive(t, res.Buffers[0].MaxAbs)
+	require.Nil(t, res.Buffers[0].MaxRel)
+	text, err := json.Marshal(res.Buffers[0])
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"max_relative_error":null`)
 }
 
 func TestRunCaseBlocks(t *testing.T) {

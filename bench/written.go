@@ -116,6 +116,9 @@ func (r *caseRun) compareBuffer(i int, got []byte, never []bool) (BufferResult, 
 	if len(c.First) > 0 && (first == nil || c.First[0].Index < first.Index) {
 		first = &c.First[0]
 	}
-	res.Mismatches, res.MaxAbs, res.MaxRel, res.First = c.Mismatches+missing, c.MaxAbs, c.MaxRel, first
+	res.Mismatches, res.MaxAbs, res.First = c.Mismatches+missing, c.MaxAbs, first
+	if c.MaxRel > 0 || c.MaxAbs == 0 {
+		res.MaxRel = &c.MaxRel
+	}
 	return res, nil
 }

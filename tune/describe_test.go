@@ -138,7 +138,7 @@ func described(t *testing.T, dir string, f *family.Family, p family.Problem, gpu
 // launched runs a description's case over a problem's data and compares.
 func launched(t *testing.T, dir string, d *launchfile.File, p family.Problem, gpu *target.GPU) {
 	t.Helper()
-	text, err := d.Case(d.Files.PTX)
+	text, err := d.Case(d.Files.PTX, dir)
 	require.NoError(t, err)
 	data, err := family.NewData(p.Args(), 7)
 	require.NoError(t, err)

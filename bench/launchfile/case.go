@@ -3,6 +3,7 @@ package launchfile
 import (
 	"fmt"
 
+	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/bench/numcheck"
 )
 
@@ -27,18 +28,32 @@ type caseLaunch struct {
 
 // Case is the text of a case for kgen run that makes the launches over PTX: each tensor
 // that is read comes from NAME.npy, a line of elements with the gaps between rows; what is
-// written, and workspace, holds nothing before. ptx is relative to the case.
-func (f *File) Case(ptx string) ([]byte, error) {
+// written, and workspace, holds nothing before. ptx is relative to the case, which is to
+// lie in dir. The error says what no case can hold.
+func (f *File) Case(ptx, dir string) ([]byte, error) {
+	bare, err := f.caseText(ptx, false)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := bench.ParseCase(bare, dir); err != nil { // as it is without the arrays, which are to come
+		return nil, err
+	}
+	return f.caseText(ptx, true)
+}
+
+// caseText writes a case, in which every buffer is a count of elements unless it is to have
+// its array.
+func (f *File) caseText(ptx string, arrays bool) ([]byte, error) {
 	c := caseText{PTX: ptx, Note: "To fill in: NAME.npy (numpy.save) of each tensor that is read, all elements in a line; \"want\" and the tolerance of those to compare."}
 	for _, t := range f.Tensors {
-		b, err := buffer(t.Name, t.Type, t.Bytes, t.Align, !t.Written)
+		b, err := buffer(t.Name, t.Type, t.Bytes, t.Align, arrays && !t.Written)
 		if err != nil {
 			return nil, err
 		}
 		c.Buffers = append(c.Buffers, b)
 	}
 	for _, w := range f.Workspace {
-		b, err := buffer(w.Name, w.Type, w.Bytes, w.Align, w.Zero)
+		b, err := buffer(w.Name, w.Type, w.Bytes, w.Align, arrays && w.Zero)
 		if err != nil {
 			return nil, err
 		}

@@ -86,7 +86,7 @@ func (a *app) newCaseOf(name, file string) error {
 	if err != nil {
 		return err
 	}
-	text, err := d.Case(named)
+	text, err := d.Case(named, filepath.Dir(file))
 	if err != nil {
 		return usagef("%s: %w", name, err)
 	}

@@ -252,9 +252,9 @@ func (a *app) printRun(r *bench.Result) error {
 		if b.First != nil {
 			first = b.First.String()
 		}
-		relative := fmt.Sprintf("%.3g", b.MaxRel)
-		if b.MaxRel == 0 && b.MaxAbs > 0 { // all that differs should be 0
-			relative = "-"
+		relative := "-"
+		if b.MaxRel != nil {
+			relative = fmt.Sprintf("%.3g", *b.MaxRel)
 		}
 		fmt.Fprintf(w, "%s\t%d\t%.3g\t%s\t%s\n", bufferName(b), b.Mismatches, b.MaxAbs, relative, first)
 	}
