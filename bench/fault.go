@@ -75,7 +75,11 @@ func (e *KernelError) Error() string {
 	if e.Line == 0 { // a GPU does not say where
 		return fmt.Sprintf("%s: kernel %s: %s", e.File, e.Kernel, e.Message)
 	}
-	return fmt.Sprintf("%s:%d: kernel %s, block %v, thread %v: %s", e.File, e.Line, e.Kernel, e.Block, e.Thread, e.Message)
+	at := fmt.Sprintf("%s:%d", e.File, e.Line)
+	if e.Source != "" {
+		at += " (" + e.Source + ")"
+	}
+	return fmt.Sprintf("%s: kernel %s, block %v, thread %v: %s", at, e.Kernel, e.Block, e.Thread, e.Message)
 }
 
 // InternalError is a bug of kgen: a device panicked.

@@ -154,9 +154,9 @@ func kernelOf(ctx context.Context, file string, text []byte, name string) (*benc
 		return nil, err
 	}
 	defer dev.Close()
-	m, err := dev.Load(ctx, file, text)
+	m, err := dev.Load(ctx, ptxOf(file), text)
 	if err != nil {
-		return nil, usage(err)
+		return nil, usage(atSource(err, file, text))
 	}
 	k, err := pickKernel(m, name)
 	if err != nil {

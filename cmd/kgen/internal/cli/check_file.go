@@ -56,7 +56,7 @@ func (a *app) checkFile(ctx context.Context, name, gpuName string, m *machineFla
 		return usage(err)
 	}
 	return a.runOn(ctx, m.opener(gpu), &f.extent, func(dev bench.Device) (*bench.Case, error) {
-		c := &bench.Case{File: name, PTXFile: name, Tolerance: f.tolerance}
+		c := &bench.Case{File: name, PTXFile: ptxOf(name), Tolerance: f.tolerance}
 		if err := f.launch(c, m.seed); err != nil {
 			return nil, usage(err)
 		}
@@ -67,7 +67,7 @@ func (a *app) checkFile(ctx context.Context, name, gpuName string, m *machineFla
 		c.PTX = text
 		module, err := dev.Load(ctx, c.PTXFile, c.PTX)
 		if err != nil {
-			return nil, usage(err)
+			return nil, usage(atSource(err, name, text))
 		}
 		defer dev.Unload(module)
 		k, err := pickKernel(module, called)
