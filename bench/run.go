@@ -55,7 +55,7 @@ type BufferResult struct {
 	Mismatches int64              `json:"mismatches"`
 	MaxAbs     float64            `json:"max_absolute_error"`
 	MaxRel     *float64           `json:"max_relative_error"` // where what is wanted is not 0; null if all that differs should be 0
-	First      *numcheck.Mismatch `json:"first"` // null if all are right
+	First      *numcheck.Mismatch `json:"first"`              // null if all are right
 
 	// NotCompared are the elements that a run of some blocks left as they were.
 	NotCompared int64 `json:"not_compared,omitempty"`

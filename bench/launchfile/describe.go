@@ -49,9 +49,9 @@ const workspaceAlign = 256
 // bytes.
 const mapAlign = 16
 
-// freeShared is the dynamic shared memory that a launch has without asking for more (CUDA
+// FreeShared is the dynamic shared memory that a launch has without asking for more (CUDA
 // C++ Programming Guide, technical specifications per compute capability), in bytes.
-const freeShared = 48 << 10
+const FreeShared = 48 << 10
 
 // spanned is how many elements the memory of an argument spans.
 func spanned(a codegen.Argument) int64 {
@@ -72,7 +72,7 @@ func (f *File) launch(c *codegen.Compiled, i int, s *codegen.PlanStep) (*Launch,
 		Kernel: s.Kernel, Grid: [3]int64{s.Grid, 1, 1}, Block: [3]int64{int64(s.Threads), 1, 1}, Cluster: [3]int64{max(1, int64(k.Cluster)), 1, 1},
 		DynamicShared: int64(s.SharedBytes), Early: s.Early, Tiles: []string{}, Requires: []string{}, Params: []Param{},
 	}
-	if l.DynamicShared > freeShared {
+	if l.DynamicShared > FreeShared {
 		l.MaxDynamicShared = l.DynamicShared
 	}
 	for _, e := range k.Space {

@@ -73,6 +73,9 @@ func (s *Spec) checkMacros() error {
 			}
 		}
 	}
+	if err := s.checkFlags(); err != nil {
+		return err
+	}
 	if s.Reference == nil {
 		return nil
 	}
@@ -83,6 +86,26 @@ func (s *Spec) checkMacros() error {
 		}
 		if err := oneLine(name); err != nil {
 			return fmt.Errorf("reference: macro %w", err)
+		}
+	}
+	return nil
+}
+
+// checkFlags refuses flags that define a parameter's macro, or one of its words': the
+// source would not have that value.
+func (s *Spec) checkFlags() error {
+	for i, flag := range s.Flags {
+		macro := ""
+		for _, option := range []string{"-D", "--define-macro=", "-U", "--undefine-macro="} {
+			if rest, is := strings.CutPrefix(flag, option); is {
+				macro = rest
+			}
+		}
+		if i > 0 && slices.Contains([]string{"-D", "--define-macro", "-U", "--undefine-macro"}, s.Flags[i-1]) {
+			macro = flag
+		}
+		if name, _, _ := strings.Cut(macro, "="); s.HasMacro(strings.TrimSpace(name)) {
+			return fmt.Errorf("flags: %s: %s is a parameter's macro, which has each configuration's value: want another name", clip(flag), clip(name))
 		}
 	}
 	return nil

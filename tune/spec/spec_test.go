@@ -98,6 +98,9 @@ func TestMistakes(t *testing.T) {
 	for _, c := range []struct{ constraint, want string }{
 		{`"elements <= m"`, `constraint elements <= m: "elements <= m", column 13: unknown name m`},
 		{`"elements > n"`, "no configuration is left: 0 of 48 valid"},
+		{`"b > 0"], "flags": ["-O3", "-Delements=7"`, "flags: -Delements=7: elements is a parameter's macro"},
+		{`"b > 0"], "flags": ["-D", "elements"`, "flags: elements: elements is a parameter's macro"},
+		{`"b > 0"], "flags": ["--undefine-macro=b"`, "flags: --undefine-macro=b: b is a parameter's macro"},
 	} {
 		s := read(t, `{"source": "a.cu", "kernel": "k", "sizes": {"n": 8}, "parameters": [{"name": "elements", "range": [1, 8]}, {"name": "b", "range": [1, 6]}],
 "constraints": [`+c.constraint+`], "grid": 1, "block": "elements"}`)

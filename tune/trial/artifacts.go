@@ -7,11 +7,15 @@ import (
 	"strings"
 
 	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/bench/launchfile"
 )
 
-// Artifacts are a configuration's files: the source with its macros, and what the compiler
-// made of it.
-type Artifacts struct{ CUDA, PTX, Cubin []byte }
+// Artifacts are a configuration's files: the source with its macros, what the compiler
+// made of it, and how it is launched.
+type Artifacts struct {
+	CUDA, PTX, Cubin []byte
+	Launch           *launchfile.File
+}
 
 // Artifacts compiles a point in this process. The source begins with how it is launched.
 func (k *Kernel) Artifacts(ctx context.Context, point []int) (*Artifacts, error) {
@@ -28,8 +32,12 @@ func (k *Kernel) Artifacts(ctx context.Context, point []int) (*Artifacts, error)
 	if err != nil {
 		return nil, err
 	}
+	launch, err := k.describe(point, c, &l)
+	if err != nil {
+		return nil, err
+	}
 	head := k.comment(point, c.kernel.Name, &l)
-	return &Artifacts{CUDA: []byte(head + prologue(defines) + text), PTX: c.ptx, Cubin: c.cubin}, nil
+	return &Artifacts{CUDA: []byte(head + prologue(defines) + text), PTX: c.ptx, Cubin: c.cubin, Launch: launch}, nil
 }
 
 // comment says what a source is and how to compile and launch it.

@@ -36,6 +36,7 @@ type Kernel struct {
 	mu       sync.Mutex // of what follows, and of the device
 	sources  map[string]string
 	outside  string              // digest of what results depend on beside programs; "" is not made yet
+	unknown  string              // why it is one that nothing else has; "": it is not
 	programs map[string]*program // those compiled last, by point
 	recent   []string            // their keys, the oldest first
 	buffers  []*bench.Argument

@@ -42,6 +42,13 @@ func write(t *testing.T, dir, name, text string) {
 
 // keyOf is that of a point by a process that reads a folder's files as they are now.
 func keyOf(t *testing.T, dir string, point []int, includes ...string) string {
+	key, why := keyAndWhy(t, dir, point, includes...)
+	require.Empty(t, why)
+	return key
+}
+
+// keyAndWhy is a key, and why nothing has the like.
+func keyAndWhy(t *testing.T, dir string, point []int, includes ...string) (key, why string) {
 	t.Helper()
 	s, err := spec.Read(filepath.Join(dir, "a.json"))
 	require.NoError(t, err)
@@ -53,12 +60,14 @@ func keyOf(t *testing.T, dir string, point []int, includes ...string) string {
 	for _, dir := range includes {
 		k.Flags = append(k.Flags, "-I"+dir)
 	}
-	key, err := k.Key(point)
+	key, err = k.Key(point)
 	require.NoError(t, err)
 	again, err := k.Key(point)
 	require.NoError(t, err)
 	require.Equal(t, key, again)
-	return key
+	why, err = k.Unrepeated()
+	require.NoError(t, err)
+	return key, why
 }
 
 // A point's key follows every file that its result depends on, in whatever way the source
@@ -119,5 +128,8 @@ func TestKeyOfTooMuch(t *testing.T) {
 	for i := range trial.MostHeaders {
 		write(t, dir, fmt.Sprintf("%d.h", i), "")
 	}
-	require.NotEqual(t, keyOf(t, dir, []int{0}), keyOf(t, dir, []int{0}))
+	key, why := keyAndWhy(t, dir, []int{0})
+	require.Contains(t, why, "are more than 2000 files or 64 MB: want a folder with the sources alone")
+	other, _ := keyAndWhy(t, dir, []int{0})
+	require.NotEqual(t, key, other)
 }

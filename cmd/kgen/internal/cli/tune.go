@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -39,8 +40,14 @@ type tuneFlags struct {
 
 	fleet    fleetFlags
 	parallel int // configurations of --space under way at a time
-	given    func(flag string) bool
 	compile  compileFlags
+
+	commands []*cobra.Command // that have the flags: tune, and each family's
+}
+
+// given tells whether a flag was on the command line.
+func (f *tuneFlags) given(flag string) bool {
+	return slices.ContainsFunc(f.commands, func(c *cobra.Command) bool { return c.Flags().Changed(flag) })
 }
 
 // budget is how many configurations to try, or for how long.
@@ -122,7 +129,7 @@ parameters are, the constraints between them, how it is launched and what it mus
 compute; see docs/space.md. T1 files of BAT and Kernel Tuner are read too. Each
 configuration is compiled with its parameters as macros and run on the virtual
 machine. -o gets the best one's source with its macros and how it is launched as
-comments, its PTX and cubin, and a plot of the search; no launch description in JSON.
+comments and in JSON, its PTX and cubin, and a plot of the search.
 
 --replay FILE searches a published space instead, in which every configuration was
 timed before: a Kernel Tuner cache, T4 or KTT results, or a compact CSV, each also
@@ -150,7 +157,7 @@ included; nothing is read from the store or written to it.`,
 			c.Flags().BoolVar(&f.dryRun, "dry-run", false, "say how large the space is and what each constraint takes, and try nothing")
 			filledFlag(c, &f.explain, "explain", "", "say where one configuration's predicted time goes: `CONFIG` such as 'BM=128 BN=128', the rest as in the default one")
 			c.Flags().IntVar(&f.parallel, "parallel", explore.DefaultBatch, "`N` configurations of --space under way at a time; the search follows from it")
-			f.given = c.Flags().Changed
+			f.commands = append(f.commands, c)
 			f.compile.declare(c, "--space")
 			f.fleet.declare(c)
 			c.Flags().BoolVar(&f.child, "child", false, "try configurations for the process that started this one")

@@ -24,6 +24,10 @@ func (a *app) replay(ctx context.Context, f *tuneFlags, gpu string) error {
 		return usagef("--gpu %s: a replay has the GPU on which its space was timed", gpu)
 	case f.dryRun || f.explain != "":
 		return usagef("--dry-run and --explain go with a family or --space, not with --replay")
+	case f.given("parallel") || f.compile.given():
+		return usagef("--parallel, -I and -D go with --space: a replay compiles and runs nothing")
+	case f.fleet.remote() || f.given("device") || f.shapes != "":
+		return usagef("--serve, --workers, --device and --shapes do not go with --replay, whose times are there")
 	case f.store != "" || f.dir != "":
 		return usagef("--replay neither reads nor writes files of its own: it takes no --store and no -o")
 	case f.strategy != "" && search.Describe(f.strategy) == "":

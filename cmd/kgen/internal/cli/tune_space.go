@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/kgen-dev/kgen/bench/launchfile"
 	"github.com/kgen-dev/kgen/bench/vm"
 	"github.com/kgen-dev/kgen/codegen/atomicfile"
 	"github.com/kgen-dev/kgen/codegen/nvrtc"
@@ -221,6 +222,9 @@ func (a *app) exploreSpace(ctx context.Context, f *tuneFlags, gpuName string, b 
 		return err
 	}
 	defer s.Close()
+	if why, err := k.Unrepeated(); err == nil && why != "" { // what it cannot read the first key says
+		a.log.Warn("every configuration is evaluated anew, by the next run too", "reason", why)
+	}
 	p := a.newProgress()
 	t, err := a.spaceTrials(ctx, f, gpuName, k, s, p)
 	if err != nil {
@@ -322,13 +326,21 @@ func spaceFiles(ctx context.Context, f *tuneFlags, s *store.Store, k *trial.Kern
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return out, fmt.Errorf("folder of the best kernel: %w", err)
 	}
+	base := fmt.Sprintf("%s-%s", fileName(b.Name), b.GPU.ID)
+	d := best.Launch
+	d.Kgen, d.Files = readBuildInfo().Version, launchfile.Files{CUDA: base + ".cu", PTX: base + ".ptx", Cubin: base + ".cubin"}
+	d.Time = &launchfile.Time{US: r.Best[0].Evaluation.TimeUS, Provenance: r.Best[0].Evaluation.Provenance}
+	launch, err := d.Text()
+	if err != nil {
+		return out, err
+	}
 	var files []atomicfile.File
 	for _, e := range []struct {
 		path *string
 		end  string
 		data []byte
-	}{{&out.CUDA, ".cu", best.CUDA}, {&out.PTX, ".ptx", best.PTX}, {&out.Cubin, ".cubin", best.Cubin}, {&out.Plot, ".svg", svg}} {
-		*e.path = filepath.Join(dir, fmt.Sprintf("%s-%s%s", fileName(b.Name), b.GPU.ID, e.end))
+	}{{&out.CUDA, ".cu", best.CUDA}, {&out.PTX, ".ptx", best.PTX}, {&out.Cubin, ".cubin", best.Cubin}, {&out.Launch, ".json", launch}, {&out.Plot, ".svg", svg}} {
+		*e.path = filepath.Join(dir, base+e.end)
 		files = append(files, atomicfile.Bytes(*e.path, e.data))
 	}
 	return out, atomicfile.Write(files...)

@@ -85,11 +85,12 @@ type spaceTry struct {
 }
 
 type spaceArtifacts struct {
-	CUDA  string `json:"cuda"` // of the best configuration: the source with its macros
-	PTX   string `json:"ptx"`
-	Cubin string `json:"cubin"`
-	Plot  string `json:"plot"`
-	Store string `json:"store"`
+	CUDA   string `json:"cuda"` // of the best configuration: the source with its macros
+	PTX    string `json:"ptx"`
+	Cubin  string `json:"cubin"`
+	Launch string `json:"launch"` // how to launch it: docs/launch.md
+	Plot   string `json:"plot"`
+	Store  string `json:"store"`
 }
 
 func sizeOf(c space.Counts) spaceSize {
@@ -177,7 +178,7 @@ func (a *app) printSpaceReport(b *spec.Bound, r *spaceReport) error {
 	a.printSeconds(r.Seconds)
 	a.printWorkers(r.Workers)
 	fmt.Fprintf(a.out, "cuda      %s\nptx       %s\ncubin     %s\n", r.Artifacts.CUDA, r.Artifacts.PTX, r.Artifacts.Cubin)
-	fmt.Fprintf(a.out, "plot      %s\nstore     %s\n", r.Artifacts.Plot, r.Artifacts.Store)
+	fmt.Fprintf(a.out, "launch    %s\nplot      %s\nstore     %s\n", r.Artifacts.Launch, r.Artifacts.Plot, r.Artifacts.Store)
 	return nil
 }
 
