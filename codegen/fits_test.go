@@ -2,6 +2,7 @@ package codegen_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -53,6 +54,39 @@ func TestGemmSpaceFits(t *testing.T) {
 		require.NotZero(t, taken, name)
 		require.NotZero(t, refused, name)
 	}
+}
+
+// Where gemm's space has clusters, and only there, warpgroups multiply.
+func TestGemmSpaceKnowsWarpgroups(t *testing.T) {
+	gpu, err := target.Lookup("h100")
+	require.NoError(t, err)
+	multiply := map[bool]int{}
+	for _, dtype := range []string{"bf16", "e4m3", "tf32"} {
+		for _, layout := range []string{"nn", "nt", "tn", "tt"} {
+			for _, size := range []map[string]string{{}, {"m": "4095"}, {"n": "4095"}, {"k": "4095"}, {"m": "4092", "n": "4092", "k": "4092"}} {
+				flags := maps.Clone(size)
+				flags["dtype"], flags["layout"] = dtype, layout
+				p, err := gemm.Family().Problem(flags, gpu)
+				require.NoError(t, err)
+				b, err := p.Space(gpu)
+				require.NoError(t, err)
+				depth := map[string]int{"bf16": 64, "e4m3": 128, "tf32": 32}[dtype]
+				c := space.Of("BM", 128, "BN", 128, "BK", depth, "warps", 8, "stages", 3,
+					"group", 8, "split", 1, "cluster", 2, "persistent", 0, "hilbert", 0, "portable", 0, "copy", 0)
+				prog, err := p.Program(c)
+				require.NoError(t, err)
+				out, err := codegen.Compile(prog, gpu, codegen.Options{})
+				require.NoError(t, err)
+				text, err := out.PTX()
+				require.NoError(t, err)
+				does := strings.Contains(text, "wgmma.mma_async")
+				require.Equal(t, does, b.Check(c) == nil, "%v", flags)
+				multiply[does]++
+			}
+		}
+	}
+	require.NotZero(t, multiply[true])
+	require.NotZero(t, multiply[false])
 }
 
 // nearLimit lists configurations whose stages or sums take, at 4 bytes an element, from

@@ -83,9 +83,10 @@ const (
 	// registersPerSM is what the blocks of a multiprocessor share (CUDA C Programming
 	// Guide, technical specifications of compute capability 9.0).
 	registersPerSM = 64 << 10
-	// manyRegisters are accumulators beside which a thread's share of a multiprocessor's
-	// registers does not hold the rest.
-	manyRegisters = 112
+	// besideRegisters are what a thread needs beside accumulators, in the loop and for an
+	// epilogue: where its share of a multiprocessor's registers does not leave more, it is
+	// given some.
+	besideRegisters = 56
 	// spareRegisters are what a thread that multiplies has beside accumulators at least, if
 	// those of the role that copies do not need more.
 	spareRegisters = 32
@@ -125,7 +126,7 @@ func (l *lowering) registersOfRoles(o *ir.Op) (fewer, more int) {
 		fewer = walkRegisters
 	}
 	more = rest(fewer)
-	if accumulators < manyRegisters || more <= start || l.s.MinBlocks > 1 || l.s.MaxRegs > 0 {
+	if accumulators+besideRegisters < start || more <= start || l.s.MinBlocks > 1 || l.s.MaxRegs > 0 {
 		return 0, 0
 	}
 	l.s.MinBlocks = 1 // so that they start with their share

@@ -164,13 +164,23 @@ func (l *lowering) copy(o *ir.Op) {
 	if p := o.Operand("pred"); p != nil {
 		pred = l.both(pred, l.scalar(p))
 	}
-	l.under(pred, func() {
+	run := func() {
 		for r := 0; r < lay.Registers(); r += c.vector {
 			c.run(r)
 		}
-	})
+	}
+	if pred != nil && !c.async && lay.Registers() >= manyCopies*c.vector {
+		l.b.If(pred, func() []*simt.Value { run(); return nil }, nil)
+	} else {
+		l.under(pred, run)
+	}
 	l.pending.shared = l.pending.shared || !c.async
 }
+
+// manyCopies are more copies through registers by a thread than it can hold addresses of
+// until the copies of the next buffer: they stand behind a branch, so that those compute
+// their own.
+const manyCopies = 32
 
 // ringCopy is a copy into a ring's buffer, a vector at a time.
 type ringCopy struct {

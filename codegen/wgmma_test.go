@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
@@ -40,6 +39,7 @@ var warpgroupSamples = []struct {
 	{"gemm", map[string]string{"m": "130", "n": "200", "k": "336", "dtype": "e4m3", "layout": "nt", "alpha": "0.37"}, []string{"BM=128", "BN=192", "BK=128", "warps=8", "stages=2"}},
 	{"gemm", map[string]string{"m": "190", "n": "136", "k": "208", "dtype": "e5m2", "layout": "nt", "out": "f32"}, []string{"BM=64", "BN=64", "BK=64", "warps=4", "stages=3", "cluster=2", "group=8"}},
 	{"gemm", map[string]string{"m": "200", "n": "136", "k": "160", "dtype": "bf16", "bias": "true", "act": "silu", "residual": "true"}, []string{"BM=192", "BN=128", "BK=64", "warps=12", "stages=3"}},
+	{"gemm", map[string]string{"m": "200", "n": "200", "k": "160", "dtype": "bf16", "bias": "true", "out": "f32"}, []string{"BM=192", "BN=192", "BK=64", "warps=12", "stages=3"}},
 	{"gemm", map[string]string{"m": "392", "n": "264", "k": "160", "dtype": "f16", "layout": "tn", "out": "f32"}, []string{"BM=192", "BN=256", "BK=64", "warps=12", "stages=2", "cluster=2", "group=8"}},
 	{"gemm", map[string]string{"m": "190", "n": "70", "k": "130", "dtype": "bf16", "layout": "tt"}, []string{"BM=192", "BN=64", "BK=64", "warps=12", "stages=1"}},
 	{"gemm", map[string]string{"m": "193", "n": "136", "k": "208", "dtype": "e4m3", "layout": "nt", "out": "f16"}, []string{"BM=192", "BN=96", "BK=128", "warps=12", "stages=2", "copy=1"}},
@@ -280,58 +280,6 @@ func TestWarpgroupsAssemble(t *testing.T) {
 			r, err := tool.Assemble(context.Background(), []byte(text), c.Module.Arch)
 			require.NoError(t, err)
 			require.Empty(t, nvrtc.Serialised(r.Log))
-		})
-	}
-}
-
-// TestDefaultsDoNotSpill holds the default configurations on Hopper to their registers,
-// and to products that stay asynchronous.
-func TestDefaultsDoNotSpill(t *testing.T) {
-	tool := nvrtctest.Ptxas(t)
-	gpu, err := target.Lookup("h100")
-	require.NoError(t, err)
-	type problem struct {
-		family string
-		flags  map[string]string
-	}
-	all := []problem{
-		{"gemm", nil}, {"gemm", map[string]string{"dtype": "e4m3", "layout": "nt"}}, {"gemm", map[string]string{"dtype": "tf32", "layout": "nt"}},
-		{"flashattn", nil},
-	}
-	if os.Getenv("KGEN_FULL") != "" {
-		all = append(all, problem{"gemm", map[string]string{"layout": "tt", "bias": "true", "act": "gelu", "residual": "true", "out": "f32"}})
-		for dim := 16; dim <= 256; dim += 16 {
-			for _, causal := range []string{"true", "false"} {
-				all = append(all, problem{"flashattn", map[string]string{"head-dim": fmt.Sprint(dim), "causal": causal}})
-			}
-		}
-	} else {
-		all = append(all,
-			problem{"flashattn", map[string]string{"head-dim": "64"}}, problem{"flashattn", map[string]string{"head-dim": "256"}},
-			problem{"flashattn", map[string]string{"head-dim": "192", "head-dim-v": "128"}})
-	}
-	for _, w := range all {
-		t.Run(fmt.Sprint(w.family, w.flags), func(t *testing.T) {
-			t.Parallel()
-			f, err := kernels.Family(w.family)
-			require.NoError(t, err)
-			p, err := f.Problem(w.flags, gpu)
-			require.NoError(t, err)
-			config, err := p.Default(gpu)
-			require.NoError(t, err)
-			prog, err := p.Program(config)
-			require.NoError(t, err)
-			c, err := codegen.Compile(prog, gpu, codegen.Options{})
-			require.NoError(t, err)
-			require.Equal(t, "sm_90a", c.Module.Arch)
-			text, err := c.PTX()
-			require.NoError(t, err)
-			r, err := tool.Assemble(context.Background(), []byte(text), c.Module.Arch)
-			require.NoError(t, err)
-			require.Empty(t, nvrtc.Serialised(r.Log))
-			for _, u := range r.Usage {
-				require.Zero(t, u.SpillStoreBytes+u.SpillLoadBytes, "%s: %s", u.Kernel, config)
-			}
 		})
 	}
 }

@@ -43,7 +43,7 @@ func (h *hoister) block(b *Block) {
 // fromLoop takes the invariant instructions out of a loop.
 func (h *hoister) fromLoop(loop *Instr) []*Instr {
 	h.loop++
-	h.enter(loop.Body)
+	markDefined(loop.Body, h.inside, h.loop)
 	var found []*Instr
 	for _, in := range loop.Body.Instrs {
 		if in.Pure() && in.Body == nil && len(in.Results) > 0 && h.invariant(in) {
@@ -76,20 +76,24 @@ func (h *hoister) fromLoop(loop *Instr) []*Instr {
 	return out
 }
 
-// enter marks what a loop's body defines.
-func (h *hoister) enter(b *Block) {
+// markDefined marks what a loop's body defines with the loop's number, by ID. IDs beyond
+// inside are left out.
+func markDefined(b *Block, inside []int32, loop int32) {
 	if b == nil {
 		return
 	}
-	for _, p := range b.Params {
-		h.inside[p.ID] = h.loop
-	}
-	for _, in := range b.Instrs {
-		for _, r := range in.Results {
-			h.inside[r.ID] = h.loop
+	mark := func(vs []*Value) {
+		for _, v := range vs {
+			if int(v.ID) < len(inside) {
+				inside[v.ID] = loop
+			}
 		}
-		h.enter(in.Body)
-		h.enter(in.Else)
+	}
+	mark(b.Params)
+	for _, in := range b.Instrs {
+		mark(in.Results)
+		markDefined(in.Body, inside, loop)
+		markDefined(in.Else, inside, loop)
 	}
 }
 
@@ -160,6 +164,8 @@ func cheap(in *Instr) bool {
 	switch in.Op {
 	case OpCmp:
 		return true
+	case OpPack: // a number in 64 bits, such as a descriptor
+		return in.Type == I64 && in.Args[1].IsConst()
 	case OpAdd, OpSub, OpAnd, OpOr, OpXor, OpShl, OpShrU, OpShr:
 		return in.Type == I32 && in.Args[1].IsConst() || in.Type == Pred
 	}

@@ -123,9 +123,19 @@ func (p *Problem) sums() int64 {
 }
 
 // warpgroups tells whether warpgroups may multiply the problem's types as its matrices are
-// stored: tf32 wants B along K.
+// stored: tf32 wants B along K, all want B's rows to be copied by 4 bytes at least, and
+// where 8-bit values of B are transposed on the way, A's too.
 func (p *Problem) warpgroups(gpu *target.GPU) bool {
-	return gpu.CC.SM() == 90 && p.math().Tensor() && (p.elem().Bits() < 32 || p.transposedB())
+	if gpu.CC.SM() != 90 || !p.math().Tensor() || p.elem().Bits() == 32 && !p.transposedB() {
+		return false
+	}
+	args := p.Args()
+	return copied(args[1]) && (copied(args[0]) || !p.small() || p.transposedB())
+}
+
+// copied tells whether a matrix's rows allow copies of 4 bytes to shared memory.
+func copied(a family.Arg) bool {
+	return a.Elem.Bits() == 32 || family.Granule(a.Elem, a.Dims[1], a.Strides[0]) > 1
 }
 
 // preferred lists configurations that do well on large problems of 16-bit types,
