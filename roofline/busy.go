@@ -63,7 +63,7 @@ func (k *Kernel) FromBusy(r Roofs) bool {
 	}
 	for _, b := range k.Seen.Busy {
 		if b.Part == PartDRAM && b.Share > 0 {
-			k.Work.HBMBytes = Counted(b.Share * r.HBM.Value * 1e3 * k.TimeUS)
+			k.Work.HBMBytes = Counted(min(b.Share, 1) * r.HBM.Value * 1e3 * k.TimeUS)
 			return true
 		}
 	}

@@ -104,7 +104,7 @@ func (f *file) experts(c *Config, m *mixture) error {
 	if e.Active > e.Count {
 		return f.errorf(f.activeKey(), " %d: want at most the %d experts of %s", e.Active, e.Count, m.count)
 	}
-	if err := f.sharedExperts(e, m); err != nil {
+	if err := f.sharedExperts(c, e, m); err != nil {
 		return err
 	}
 	if m.dense != "" {
@@ -145,12 +145,15 @@ func (f *file) activeKey() string {
 	return "experts_per_token"
 }
 
-func (f *file) sharedExperts(e *Experts, m *mixture) (err error) {
+func (f *file) sharedExperts(c *Config, e *Experts, m *mixture) (err error) {
 	if m.sharedWidth != "" {
 		e.Shared, err = f.whole(m.sharedWidth, 1<<22)
 		return err
 	}
 	n := m.shared
+	if m.layers == deepLayers && !f.has("n_shared_experts") && !f.nulls["n_shared_experts"] {
+		c.Notes = append(c.Notes, "n_shared_experts is missing: no expert is counted that every token goes to")
+	}
 	if f.has("n_shared_experts") && string(f.members["n_shared_experts"].Value) != "0" {
 		if n, err = f.whole("n_shared_experts", 64); err != nil {
 			return err
@@ -162,7 +165,7 @@ func (f *file) sharedExperts(e *Experts, m *mixture) (err error) {
 
 // sparseLayers are those with experts.
 func (f *file) sparseLayers(c *Config, m *mixture) ([]bool, error) {
-	from, step, dense, err := f.layerKeys(m)
+	from, step, dense, err := f.layerKeys(c, m)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +190,7 @@ func (f *file) sparseLayers(c *Config, m *mixture) ([]bool, error) {
 }
 
 // layerKeys are the first layer with experts, their step, and layers without.
-func (f *file) layerKeys(m *mixture) (from, step int64, dense []int64, err error) {
+func (f *file) layerKeys(c *Config, m *mixture) (from, step int64, dense []int64, err error) {
 	step = 1
 	word := map[layerRule]string{qwenLayers: "decoder_sparse_step", deepLayers: "moe_layer_freq", llamaLayers: "interleave_moe_layer_step"}[m.layers]
 	if f.has(word) {
@@ -203,6 +206,11 @@ func (f *file) layerKeys(m *mixture) (from, step int64, dense []int64, err error
 	if list, ok := f.members["mlp_only_layers"]; ok && m.layers == qwenLayers {
 		if json.Unmarshal(list.Value, &dense) != nil {
 			return 0, 0, nil, f.errorf(list.Key, " %s: want a list of layers", clip(list.Value))
+		}
+		for _, n := range dense {
+			if n < 0 || n >= c.Layers {
+				return 0, 0, nil, f.errorf(list.Key, " %s: layer %d: want 0 to %d, of %d layers", clip(list.Value), n, c.Layers-1, c.Layers)
+			}
 		}
 	}
 	return from, step, dense, nil

@@ -43,8 +43,9 @@ var sizes = []size{
 type file struct {
 	name    string
 	members map[string]jsontext.Member
-	end     int    // line
-	within  string // the key of the object that the sizes are in, "" for the file's
+	nulls   map[string]bool // keys that are null, as if they were not there, but said so
+	end     int             // line
+	within  string          // the key of the object that the sizes are in, "" for the file's
 }
 
 // errorf is an error at a key's line, or at the object's end where the key is missing.
@@ -110,7 +111,7 @@ var nested = []string{"text_config", "llm_config", "language_config"}
 
 // open reads the object with the decoder's sizes: the file's, or one in it.
 func open(name string, b []byte) (f *file, note string, err error) {
-	f = &file{name: name, members: map[string]jsontext.Member{}}
+	f = &file{name: name, members: map[string]jsontext.Member{}, nulls: map[string]bool{}}
 	if err := f.add("", b, 1); err != nil {
 		return nil, "", err
 	}
@@ -155,7 +156,7 @@ func (f *file) add(key string, b []byte, line int) error {
 	}
 	for _, m := range all {
 		m.Line += line - 1
-		if string(m.Value) != "null" { // as if it were not there
+		if f.nulls[m.Key] = string(m.Value) == "null"; !f.nulls[m.Key] {
 			f.members[m.Key] = m
 		}
 	}
@@ -164,7 +165,10 @@ func (f *file) add(key string, b []byte, line int) error {
 
 // synonyms are the keys that say the same.
 func synonyms() [][]string {
-	all := [][]string{{"torch_dtype", "dtype"}} // the name until 2025, and since
+	all := [][]string{
+		{"torch_dtype", "dtype"}, // the name until 2025, and since
+		{"num_experts_per_tok", "experts_per_token"},
+	}
 	for _, s := range sizes {
 		if s.short != "" && s.short != s.key {
 			all = append(all, []string{s.key, s.short})

@@ -45,6 +45,9 @@ func (f *file) latent(c *Config) error {
 		}
 		*s.to = n
 	}
+	if l.Query == 0 && !f.nulls["q_lora_rank"] {
+		c.Notes = append(c.Notes, "q_lora_rank is missing: queries are counted as made from the layer's input, as where it is null")
+	}
 	if c.KVHeads != 0 && c.KVHeads != c.Heads {
 		return f.errorf("num_key_value_heads", " %d: want the %d heads: the cache holds no heads", c.KVHeads, c.Heads)
 	}

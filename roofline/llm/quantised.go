@@ -44,7 +44,7 @@ func (f *file) quantised(c *Config) error {
 	if !ok || string(m.Value) == "{}" || string(m.Value) == "false" {
 		return nil
 	}
-	inner := &quantFile{file: file{name: f.name, members: map[string]jsontext.Member{}}}
+	inner := &quantFile{file: file{name: f.name, members: map[string]jsontext.Member{}, nulls: map[string]bool{}}}
 	if !strings.HasPrefix(string(m.Value), "{") {
 		return f.errorf(m.Key, " %s: want an object, in braces", clip(m.Value))
 	}

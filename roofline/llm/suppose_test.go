@@ -1,10 +1,38 @@
 package llm
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
+
+// TestUnsaidOfDeepSeek: a file that lacks the shared expert and the rank of queries has what
+// the code supposes, with a note; null says that there is none.
+func TestUnsaidOfDeepSeek(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("testdata", "models", "DeepSeek-V3.json"))
+	require.NoError(t, err)
+	whole, err := lookup(t, string(text))
+	require.NoError(t, err)
+	without := strings.NewReplacer(`"n_shared_experts": 1,`, "", `"q_lora_rank": 1536,`, "").Replace(string(text))
+	c, err := lookup(t, without)
+	require.NoError(t, err)
+	require.Equal(t, whole.Parameters(), c.Parameters())
+	require.Contains(t, c.Notes, "the file lacks what deepseek_v3 supposes, by Transformers' code: n_shared_experts 1, q_lora_rank 1536")
+	c, err = lookup(t, strings.NewReplacer(`"n_shared_experts": 1,`, `"n_shared_experts": null,`, `"q_lora_rank": 1536,`, `"q_lora_rank": null,`).Replace(string(text)))
+	require.NoError(t, err)
+	require.Zero(t, c.Experts.Shared)
+	require.Zero(t, c.Latent.Query)
+	require.Equal(t, whole.Notes, c.Notes)
+
+	// Of others nobody knows.
+	c, err = lookup(t, strings.ReplaceAll(without, "deepseek_v3", "kimi_k2"))
+	require.NoError(t, err)
+	require.Contains(t, c.Notes, "n_shared_experts is missing: no expert is counted that every token goes to")
+	require.Contains(t, c.Notes, "q_lora_rank is missing: queries are counted as made from the layer's input, as where it is null")
+}
 
 // TestUnsaid: the published file of Gemma 3 4B leaves its heads and vocabulary to the code.
 func TestUnsaid(t *testing.T) {

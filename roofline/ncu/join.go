@@ -154,6 +154,10 @@ func byKernel(all []*launch) [][]*launch {
 // mostCounted is more than a counter holds: one that reads as much ran over.
 const mostCounted = 1 << 63
 
+// mostPercent bounds shares: counters of two passes, which a share is of, may differ by
+// some tenths of a percent.
+const mostPercent = 101
+
 // number returns a metric's value in base units.
 func (l *launch) number(metric string, dim dimension) (float64, bool, error) {
 	v := l.metrics.get(metric)
@@ -169,6 +173,9 @@ func (l *launch) number(metric string, dim dimension) (float64, bool, error) {
 	}
 	if err == nil && !(n >= 0 && n < mostCounted) {
 		err = fmt.Errorf("%s %s: want a number from 0 to what a counter of 64 bits holds", v.text, v.unit)
+	}
+	if err == nil && dim == percent && n > mostPercent {
+		err = fmt.Errorf("%s %%: want a share from 0 to 100", v.text)
 	}
 	if err != nil {
 		if !fits(metric, *v) && !strings.Contains(metric, "__") {

@@ -32,10 +32,14 @@ func TestRefused(t *testing.T) {
 		{"\"ID\",\"Kernel Name\",\"gpu__time_duration.sum\",\"dram__bytes.sum\",\"dram__bytes.sum\"\n\"\",\"\",\"us\",\"byte\",\"Mbyte\"\n\"0\",\"k\",\"2\",\"7\",\"7\"\n",
 			`f.csv:3: metric dram__bytes.sum of kernel k is there twice`},
 		{head + time + row("k", "dram__bytes.sum", "byte", "4096") + row("k", "launch__block_size", "", "-32"), `f.csv:4: launch__block_size "-32": want`},
+		{head + time + row("k", "Compute (SM) Throughput", "%", "130"), `f.csv:3: metric Compute (SM) Throughput: 130 %: want a share from 0 to 100`},
+		{head + time + row("k", "dram__throughput.avg.pct_of_peak_sustained_elapsed", "%", "101.5"), `f.csv:3: metric dram__throughput.avg.pct_of_peak_sustained_elapsed: 101.5 %: want`},
+		{head + time + row("k", "Achieved Occupancy", "%", "-3"), `f.csv:3: metric Achieved Occupancy: -3 %: want a number from 0`},
 	} {
 		_, err := Read(strings.NewReader(c.text), "f.csv")
 		require.ErrorContains(t, err, c.want, c.text)
 	}
+	require.Equal(t, 1.003, only(t, head+time+row("k", "Compute (SM) Throughput", "%", "100.3")).Seen.Busy[0].Share, "of two passes")
 	// As versions and locales write what they describe.
 	for _, sizes := range [][3]string{
 		{"(128, 1, 1)", "(4294, 65535, 1)", "9.0"}, {"128, 1, 1", "1,024, 1, 1", "7.5"}, {" 128x1x1 ", "(1.024; 1; 1)", "12,0"}, {"", "n/a", ""}, {"256", "(1'024, 1, 1)", "10.3"}, {"(32,4,1)", "1,000, 2,000, 1", "8.6"}, {"256", "1’024", "9.0"},

@@ -88,7 +88,11 @@ func (f *importFlags) judged(ctx context.Context, files []string) (*imported, er
 		}
 		at := cmp.Or(k.At, files[0])
 		if k.Work.Nothing() {
-			return nil, usagef("%s: kernel %s: a time alone: want bytes (dram__bytes.sum, or DRAM Throughput in percent), instructions (sm__sass_thread_inst_executed_op_ffma_pred_on.sum and its like), or --flops and --bytes", at, inLine(k.Name))
+			had := "a time"
+			if busy := busyText(k.Seen.Busy); busy != "" { // from which no work follows
+				had += " and shares of peaks (" + busy + ")"
+			}
+			return nil, usagef("%s: kernel %s: %s alone: want bytes (dram__bytes.sum, or DRAM Throughput in percent), instructions (sm__sass_thread_inst_executed_op_ffma_pred_on.sum and its like), or --flops and --bytes", at, inLine(k.Name), had)
 		}
 		if !set.bare && k.Work.Launches.Value == 0 {
 			k.Work.Launches = roofline.Formula(1)
@@ -104,6 +108,15 @@ func (f *importFlags) judged(ctx context.Context, files []string) (*imported, er
 			byShare, len(set.found), roofs.HBM.Value, roofs.HBM.Basis))
 	}
 	return set, nil
+}
+
+// busyText names the shares of peaks that a profiler saw.
+func busyText(all []roofline.Busy) string {
+	var shares []string
+	for _, b := range all {
+		shares = append(shares, fmt.Sprintf("%s %.4g %%", b.Part, 100*b.Share))
+	}
+	return strings.Join(shares, ", ")
 }
 
 // findGPU takes the GPU asked for, or else the one that the file names, and notes where

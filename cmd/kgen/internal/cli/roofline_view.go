@@ -139,12 +139,8 @@ func (a *app) printVerdict(j *roofline.Judged) {
 		floors = append(floors, fmt.Sprintf("%s %.4g us (%s)", j.Roofs.Name(f.Unit), f.US, f.From))
 	}
 	fmt.Fprintf(a.out, "  least    %s\n", strings.Join(floors, ", "))
-	var busy []string
-	for _, b := range k.Seen.Busy {
-		busy = append(busy, fmt.Sprintf("%s %.4g %%", b.Part, 100*b.Share))
-	}
-	if busy != nil {
-		fmt.Fprintf(a.out, "  profiler %s of the peak (%s)\n", strings.Join(busy, ", "), bench.Counted)
+	if busy := busyText(k.Seen.Busy); busy != "" {
+		fmt.Fprintf(a.out, "  profiler %s of the peak (%s)\n", busy, bench.Counted)
 	}
 	if t := j.Traffic(); t != nil {
 		fmt.Fprintf(a.out, "  traffic  %s\n", trafficText(t))
