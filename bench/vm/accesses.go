@@ -40,7 +40,7 @@ func (a *accessRecord) knownTo(v vclock, lane int) bool {
 	case a.flags&eventVague != 0:
 		return len(v) > 0
 	case a.agent != 0:
-		return v.knows(int(a.agent), 0, a.tick)
+		return v.knows(int(a.agent), lane, a.tick)
 	}
 	return v.knows(int(a.warp), lane, a.tick)
 }

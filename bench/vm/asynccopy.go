@@ -48,6 +48,7 @@ type inFlight struct {
 	undef uint32 // lanes that read bytes never written
 	from  *ptx.Instruction
 
+	reading   uint32 // the event of its reads, where mbarriers are told of copies; 0 is none yet
 	fetch     int    // among the block's fetches, counted from 1; 0 is none
 	low, high uint64 // what is read lies between
 
@@ -257,7 +258,7 @@ func (w *warp) readGlobal(c *inFlight, lane int, dst []byte) {
 	if r := w.b.race; r != nil {
 		at := side{w: w, in: c.in, space: ptx.SpaceGlobal, lane: lane, addr: c.src[lane]}
 		if !r.off {
-			at.id = r.eventFor(w, c.in, &c.in.copy.src, eventAsync)
+			at.id = r.fetched(c, w)
 		}
 		p := r.page(w, c.src[lane])
 		if b := r.access(w, p, &at, n); b != nil {
@@ -450,7 +451,7 @@ func (b *block) arrive(c *bulkCopy) {
 		m.clock = m.clock.join(clock{{block: b.order, v: r.copiesOf(w, c.lane, c.order)}})
 	}
 	if m.pending == 0 {
-		w.overArrived(c.in, c.lane, c.mbar, "an arrival while none is pending of %d", m.expected)
+		w.overArrived(c.in, c.lane, c.mbar, m, 1, 0)
 		return
 	}
 	m.pending--

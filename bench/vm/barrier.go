@@ -357,7 +357,7 @@ func (l *faultList) keepsWaiting(mbarriers bool) bool {
 			return true
 		case bench.GlobalOutOfBounds, bench.SharedOutOfBounds, bench.MisalignedAddress, bench.WriteToConst:
 			return true // what was not done, or read, may be the flag
-		case bench.AsyncCopyRace:
+		case bench.AsyncCopyRace, bench.SharedRace:
 			if mbarriers { // whoever went on too early left one in a wrong phase
 				return true
 			}

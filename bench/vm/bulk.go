@@ -367,7 +367,8 @@ func (w *warp) multicast(c *bulkCopy, ranks uint32) {
 	b := w.b
 	ranks &= 0xffff
 	if over := ranks >> len(b.ctas); over != 0 {
-		w.fault(bench.SharedOutOfBounds, c.in, c.lane, "multicast to blocks %#x: the cluster has %d blocks", ranks, len(b.ctas))
+		addr := b.address(c.shared)
+		w.faultAt(bench.SharedOutOfBounds, c.in, c.lane, &addr, "shared", "multicast to blocks %#x: the cluster has %d blocks", ranks, len(b.ctas))
 	}
 	told := w.b.mbarrierBlock(c)
 	shared, mbar := c.shared-c.to.low, uint64(c.mbar)-told.low

@@ -20,6 +20,11 @@ func (w *warp) bulkTold(c *bulkCopy, addr uint64) bool {
 		w.locate(c.in, c.lane, addr, 8, c.op.mbar.reaches())
 		return false
 	}
+	if off%8 != 0 {
+		w.faultAt(bench.MisalignedAddress, c.in, c.lane, &addr, "shared", "shared address %#x: want a multiple of 8", addr)
+		w.b.refused = true
+		return false
+	}
 	if to != c.to && !(c.op.pair && to.rank^1 == c.to.rank) {
 		w.faultAt(bench.MbarrierMisuse, c.in, c.lane, &addr, "shared", "the mbarrier at %#x is in block %v, the data in block %v: want both in one", addr, to.id, c.to.id)
 		return false

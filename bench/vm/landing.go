@@ -7,6 +7,24 @@ package vm
 // copier is the number of the clock of a warp's copies.
 func (r *raceState) copier(w *warp) uint32 { return uint32(len(r.b.warps) + 1 + w.index) }
 
+// copies says whether a clock is one of a warp's copies.
+func (r *raceState) copies(agent uint32) bool {
+	return r.b.l.kern.told && int(agent) <= 2*len(r.b.warps)
+}
+
+// fetched is the event of a copy that reads global memory.
+func (r *raceState) fetched(c *inFlight, w *warp) uint32 {
+	if !r.b.l.kern.told {
+		return r.eventFor(w, c.in, &c.in.copy.src, eventAsync)
+	}
+	if c.reading == 0 {
+		c.reading = r.newEvent(w, c.from, eventAsync, 0, c.lanes)
+		e := &r.events[c.reading]
+		e.agent, e.tick = r.copier(w), uint32(c.order)
+	}
+	return c.reading
+}
+
 // landing is the event of lanes of a copy that land.
 func (r *raceState) landing(c *inFlight, lanes uint32) uint32 {
 	w := r.b.warps[c.warp]

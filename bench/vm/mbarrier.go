@@ -24,6 +24,7 @@ type mbarrier struct {
 	clock     clock // of all that arrived
 	done      clock // of the phases completed
 	completed uint32
+	users     vclock // who waited for it or arrived there, where kernels invalidate mbarriers
 
 	layout uint8 // .layout::v0 or v1
 }
@@ -62,20 +63,26 @@ func (w *warp) misuse(in *inst, lane int, off uint32, format string, args ...any
 
 // overArrived reports arrivals that an mbarrier doesn't expect. Whoever reads or
 // fills a stage of a pipeline before its mbarrier says so comes to arrive too
-// early as well, so that it is held back: where copies race, they are the cause.
-func (w *warp) overArrived(in *inst, lane int, off uint32, format string, args ...any) {
-	r := w.b.race
-	if r == nil || r.off || !w.b.l.reports(bench.AsyncCopyRace) {
-		w.misuse(in, lane, off, format, args...)
-		return
+// early as well, so that it is held back: where threads or copies race, they are the
+// cause. An instruction that brings more than a whole phase has is none of that, but
+// why threads then race.
+func (w *warp) overArrived(in *inst, lane int, off uint32, m *mbarrier, n uint32, before int) {
+	const format = "mbarrier at %#x: %d arrivals while %d are pending of %d"
+	r, addr := w.b.race, w.b.address(uint64(off))
+	list := &w.b.faults
+	if r != nil && !r.off {
+		whole := int64(n)*int64(before+1) > int64(m.expected)
+		if !whole && (w.b.l.reports(bench.AsyncCopyRace) || w.b.l.reports(bench.SharedRace)) {
+			list = &r.arrivals
+		}
+		r.unready = r.unready || whole && w.b.l.reports(bench.MbarrierMisuse)
 	}
-	addr := w.b.address(uint64(off))
-	w.faultIn(&r.arrivals, bench.MbarrierMisuse, in, lane, &addr, "shared", "mbarrier at %#x: "+format, append([]any{addr}, args...)...)
+	w.faultIn(list, bench.MbarrierMisuse, in, lane, &addr, "shared", format, addr, n, m.pending, m.expected)
 }
 
 // settleArrivals decides at the block's end about arrivals that were held back.
 func (r *raceState) settleArrivals() {
-	if !r.b.faults.has(bench.AsyncCopyRace) {
+	if f := &r.b.faults; !f.has(bench.AsyncCopyRace) && !f.has(bench.SharedRace) && !f.has(bench.GlobalRace) {
 		r.b.faults.merge(&r.arrivals)
 	}
 	r.arrivals = faultList{most: r.b.faults.most}
@@ -104,6 +111,16 @@ func (w *warp) mbarrierAt(in *inst, lane int, off uint32) *mbarrier {
 	return m
 }
 
+// ownMbarrier says whether an mbarrier lies in the thread's own block, as it must for
+// all but arrivals and bytes; false after a report.
+func (w *warp) ownMbarrier(in *inst, lane int, off uint32) bool {
+	if len(w.b.ctas) == 1 || uint64(off)-w.cta.low < uint64(w.b.l.sharedSize) {
+		return true
+	}
+	w.unready(in, lane, off, "it is another block's, where threads may arrive but not wait, initialise or invalidate")
+	return false
+}
+
 // mbarrierControl runs an mbarrier instruction.
 func mbarrierControl(w *warp, in *inst) {
 	m := w.condition(in)
@@ -130,7 +147,7 @@ func mbarrierControl(w *warp, in *inst) {
 		if !ok {
 			continue
 		}
-		if b := w.mbarrierLane(in, op, lane, off); b != nil {
+		if b := w.mbarrierLane(in, op, lane, off, arrived); b != nil {
 			if arrived[b] == 0 {
 				order = append(order, b)
 			}
@@ -143,11 +160,14 @@ func mbarrierControl(w *warp, in *inst) {
 	}
 }
 
-// mbarrierLane does what one lane asks for; it returns the barrier where its
-// state may now change the phase.
-func (w *warp) mbarrierLane(in *inst, op *mbarrierOp, lane int, off uint32) *mbarrier {
+// mbarrierLane does what one lane asks for, after those that arrived by the same
+// instruction; it returns the barrier where its state may now change the phase.
+func (w *warp) mbarrierLane(in *inst, op *mbarrierOp, lane int, off uint32, arrived map[*mbarrier]uint32) *mbarrier {
 	b := w.b
 	n := w.r[op.count][lane]
+	if (op.kind == mbarrierInit || op.kind == mbarrierInval) && !w.ownMbarrier(in, lane, off) {
+		return nil
+	}
 	if op.kind == mbarrierInit {
 		w.mbarrierInit(in, lane, off, n)
 		return nil
@@ -184,7 +204,7 @@ func (w *warp) mbarrierLane(in *inst, op *mbarrierOp, lane int, off uint32) *mba
 	case n == 0:
 		w.misuse(in, lane, off, "0 arrivals: want 1 or more")
 	case n > m.pending:
-		w.overArrived(in, lane, off, "%d arrivals while %d are pending of %d", n, m.pending, m.expected)
+		w.overArrived(in, lane, off, m, n, lanesOf(arrived[m]))
 		n = m.pending
 	}
 	if op.drop {
@@ -252,8 +272,19 @@ func (b *block) dropMbarrier(off uint32) {
 	}
 }
 
+// uses notes that lanes wait for an mbarrier or arrive there.
+func (w *warp) uses(m *mbarrier, lanes uint32) {
+	if r := w.b.race; m != nil && w.b.l.kern.invals && r != nil && !r.off {
+		m.users = m.users.with(len(w.b.warps), w.index, lanes, w.started, w.clock.tick)
+	}
+}
+
 // invalidate makes an mbarrier plain memory again.
 func (b *block) invalidate(w *warp, in *inst, lane int, off uint32) {
+	users := clock{{block: b.order, v: b.mbarriers[off].users}}
+	if r := b.race; r != nil && !r.off && !r.knowsOf(w, lane, users) {
+		w.misuse(in, lane, off, "invalidated, and nothing orders all waits for it and arrivals before")
+	}
 	b.dropMbarrier(off)
 	if r := b.race; r != nil && !r.off {
 		id := r.eventFor(w, in, in.mem, 0)
@@ -270,6 +301,7 @@ func (b *block) invalidate(w *warp, in *inst, lane int, off uint32) {
 // the last.
 func (b *block) arriveAt(w *warp, m *mbarrier, op *mbarrierOp, lanes uint32) {
 	if r := b.race; r != nil && !r.off && op.kind == mbarrierArrive && op.strong.releases() {
+		w.uses(m, lanes)
 		m.clock = m.clock.join(r.snapshot(w, lanes))
 		w.clock.tick++
 	}
@@ -309,12 +341,12 @@ func (b *block) settle(m *mbarrier) {
 func (w *warp) mbarrierWait(in *inst, m uint32, addr *lanes64) {
 	op := in.mbar
 	var yes uint32
-	var blocked *mbarrier
-	var at uint32
+	var blocked, used *mbarrier
+	var at, users uint32
 	for l := m; l != 0; l &= l - 1 {
 		lane := firstLane(l)
 		off, ok := w.sharedSlot(in, lane, addr[lane], 8)
-		if !ok {
+		if !ok || !w.ownMbarrier(in, lane, off) {
 			yes |= 1 << lane
 			continue
 		}
@@ -323,6 +355,11 @@ func (w *warp) mbarrierWait(in *inst, m uint32, addr *lanes64) {
 			yes |= 1 << lane // else the thread would wait for ever
 			continue
 		}
+		if b != used {
+			w.uses(used, users)
+			used, users = b, 0
+		}
+		users |= 1 << lane
 		over := false
 		if op.parity {
 			over = uint32(b.phase)&1 != w.r[op.token][lane]&1
@@ -346,6 +383,7 @@ func (w *warp) mbarrierWait(in *inst, m uint32, addr *lanes64) {
 			w.hearPhase(r, op, lane, b)
 		}
 	}
+	w.uses(used, users)
 	if yes == 0 && m == w.mask && op.kind == mbarrierTry && !w.gaveUp && !op.ignored {
 		w.retry(stopPath)
 		w.park(wait{kind: waitMbarrier, in: in, addr: at, phase: uint32(blocked.phase)})

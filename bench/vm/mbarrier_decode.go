@@ -73,6 +73,7 @@ func (d *decoder) mbarrier() {
 		d.source(in, &op.count, next(), ptx.U32, exact)
 	case "inval":
 		op.kind = mbarrierInval
+		d.kern.invals = true
 		d.memory(in, in.mem, next())
 	case "arrive", "arrive_drop":
 		op.kind, op.drop = mbarrierArrive, what == "arrive_drop"

@@ -46,6 +46,7 @@ type kernel struct {
 	fetches bool                    // bulk copies read global memory
 	parts   bool                    // parts of warps wait for each other (bar.warp.sync), so readers are kept by lane
 	told    bool                    // mbarriers are told of cp.async
+	invals  bool                    // mbarriers become plain memory again
 	memOps  int                     // instructions that touch memory, numbered from 0
 	memAt   []site                  // where those are
 	maximum [3]uint32

@@ -3,6 +3,7 @@ package vm
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/ptx"
@@ -180,16 +181,16 @@ func (r *raceState) before(s stamp, w *warp, lane int) bool {
 		return true
 	}
 	e := &r.events[s.event()]
+	who, same := int(e.warp), int(e.warp) == w.index
 	if e.agent != 0 {
-		return w.clock.own[lane].knows(int(e.agent), s.lane(), e.tick)
+		who, same = int(e.agent), false
 	}
-	same := int(e.warp) == w.index
 	if s&severalLanes == 0 {
 		l := s.lane()
-		return same && l == lane || w.clock.own[lane].knows(int(e.warp), l, e.tick)
+		return same && l == lane || w.clock.own[lane].knows(who, l, e.tick)
 	}
 	for m := e.lanes; m != 0; m &= m - 1 {
-		if l := firstLane(m); (!same || l != lane) && !w.clock.own[lane].knows(int(e.warp), l, e.tick) {
+		if l := firstLane(m); (!same || l != lane) && !w.clock.own[lane].knows(who, l, e.tick) {
 			return false
 		}
 	}
@@ -349,6 +350,9 @@ func (r *raceState) report(s stamp, at *side, otherWrote bool) {
 	}
 	if (e.flags|r.events[at.id].flags)&eventAsync != 0 {
 		class = bench.AsyncCopyRace
+	}
+	if strings.HasPrefix(e.src.Name, "mbarrier.") || at.in.mbar != nil {
+		class = bench.MbarrierMisuse // initialised or invalidated
 	}
 	if r.b.faults.again(faultKey{class: class, in: at.w.source(at.in), other: e.src}, 1) {
 		return
@@ -511,7 +515,7 @@ type asyncMark struct{ index uint32 }
 
 // markInFlight marks the destination of a cp.async that was issued.
 func (w *warp) markInFlight(c *inFlight) {
-	c.from, c.warp, c.fetch = w.source(c.in), w.index, 0
+	c.from, c.warp, c.fetch, c.reading = w.source(c.in), w.index, 0, 0
 	r := w.b.race
 	if r == nil || r.off || c.lanes == 0 {
 		return

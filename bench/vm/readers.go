@@ -150,10 +150,11 @@ func (r *raceState) readCells(s span, at *side, note func(c *cell) bool) {
 }
 
 // supersedes says whether who knows of one read knows of an earlier one: both are on
-// the same mbarrier's clock.
+// the same mbarrier's clock, or of one lane's copies.
 func (r *raceState) supersedes(later, earlier stamp) bool {
 	a, b := &r.events[later.event()], &r.events[earlier.event()]
-	return a.agent != 0 && a.agent == b.agent && a.tick >= b.tick
+	return a.agent != 0 && a.agent == b.agent && a.tick >= b.tick &&
+		(later.lane() == earlier.lane() && (later|earlier)&severalLanes == 0 || !r.copies(a.agent))
 }
 
 // forgetReaders empties the list of shared memory's readers.

@@ -366,7 +366,7 @@ func (w *warp) committed(in *inst, lane int, addr uint64) (mbars []uint32) {
 	if in.tensor.mask >= 0 {
 		ranks = w.r[in.tensor.mask][lane] & 0xffff
 		if over := ranks >> len(w.b.ctas); over != 0 {
-			w.fault(bench.SharedOutOfBounds, in, lane, "multicast to blocks %#x: the cluster has %d blocks", ranks, len(w.b.ctas))
+			w.faultAt(bench.SharedOutOfBounds, in, lane, &addr, "shared", "multicast to blocks %#x: the cluster has %d blocks", ranks, len(w.b.ctas))
 		}
 	}
 	for _, c := range w.b.ctas {
@@ -411,7 +411,7 @@ func (b *block) landCommit(c *bulkCopy) {
 	b.tensorDone(c, told)
 	for _, m := range told {
 		if m.pending == 0 {
-			c.w.overArrived(c.in, c.lane, c.mbar, "an arrival while none is pending of %d", m.expected)
+			c.w.overArrived(c.in, c.lane, c.mbar, m, 1, 0)
 			continue
 		}
 		m.pending--

@@ -94,7 +94,7 @@ func (r *raceState) knowsOf(w *warp, lane int, c clock) bool {
 			if k.lanes != nil {
 				tick = max(tick, k.lanes[l])
 			}
-			if tick > r.ticks[i] && (i != w.index || l != lane) && !own.knows(i, l, tick) {
+			if tick > r.ticks[i] && r.b.warps[i].started>>l&1 != 0 && (i != w.index || l != lane) && !own.knows(i, l, tick) {
 				return false
 			}
 		}
