@@ -37,8 +37,8 @@ type allocation struct {
 
 	read, written touched // by the launch that runs
 	before        before
-	shadows       []shadow    // of its lines, to the launch that runs
-	originals     []*original // of its pages, to the launch that runs; nil are as they were
+	shadows       []shadow // of its lines, to the launch that runs
+	originals     []uint32 // and how they were, numbers from 1; 0 is as it is now
 
 	name   string // of a module's variable
 	module bool   // belongs to a module

@@ -10,21 +10,21 @@ import "sync"
 type originals struct {
 	memory sync.RWMutex
 	keeps  bool
-	list   []*original
-	free   []*original
-	most   int // pages to keep before blocks start from later memory
+	lines  arena[original]
+	list   []uint32 // of lines that are in use
+	rows   int64    // bytes of what finds them
+	most   int      // to keep before blocks start from later memory
 
 	// Under the launch's lock.
 	turns int64 // blocks that have had their turn: all before this
 	from  int64 // the first block that starts from later memory; 0 is not decided
 }
 
-// original is a page as it was: the lines that were written to.
+// original is a line that was written to, as it was.
 type original struct {
-	al    *allocation
-	page  int64 // of the allocation
-	lines lineSet
-	data  [shadowSize]byte
+	al   *allocation
+	line int64 // of the allocation
+	data [pageLineSize]byte
 }
 
 // ahead is how many blocks may begin before one of them has its turn: as many as
@@ -36,20 +36,16 @@ const ahead = 32
 func (o *originals) read(p *page, lines lineSet, hadTurn bool) {
 	o.memory.RLock()
 	defer o.memory.RUnlock()
-	var old *original
-	if p.al.originals != nil && !hadTurn {
-		old = p.al.originals[p.off>>shadowBits]
-	}
 	for s := lines; s != 0; s &= s - 1 {
 		i := s.first()
-		first, end := i<<pageLineBits, min((i+1)<<pageLineBits, p.n)
-		if old != nil && old.lines>>i&1 != 0 {
-			copy(p.data[first:end], old.data[first:])
+		line, to := p.off>>pageLineBits+int64(i), p.data[i<<pageLineBits:min((i+1)<<pageLineBits, p.n)]
+		if p.al.originals != nil && !hadTurn && p.al.originals[line] != 0 {
+			copy(to, o.lines.at(p.al.originals[line] - 1).data[:])
 		} else {
-			copy(p.data[first:end], p.al.data[p.off+int64(first):])
+			copy(to, p.al.data[line<<pageLineBits:])
 		}
 		if p.al.undef != nil {
-			p.undef[i] = p.al.undef[p.off>>pageLineBits+int64(i)]
+			p.undef[i] = p.al.undef[line]
 			p.someUndefined = p.someUndefined || p.undef[i] != 0
 		}
 	}
@@ -59,48 +55,43 @@ func (o *originals) read(p *page, lines lineSet, hadTurn bool) {
 func (o *originals) write(p *page) {
 	o.memory.Lock()
 	defer o.memory.Unlock()
-	if o.keeps {
-		old := o.of(p)
-		for s := p.lines &^ old.lines; s != 0; s &= s - 1 {
-			if i := s.first(); p.written[i] != 0 {
-				first, end := i<<pageLineBits, min((i+1)<<pageLineBits, p.n)
-				copy(old.data[first:end], p.al.data[p.off+int64(first):])
-				old.lines |= 1 << i
-			}
+	for s := p.lines; o.keeps && s != 0; s &= s - 1 {
+		if i := s.first(); p.written[i] != 0 {
+			o.keep(p.al, p.off>>pageLineBits+int64(i))
 		}
 	}
 	p.writeBack()
 }
 
-// of is what is kept of a page.
-func (o *originals) of(p *page) *original {
-	al, page := p.al, p.off>>shadowBits
+// keep keeps a line of an allocation as it is, if it is kept no earlier one.
+func (o *originals) keep(al *allocation, line int64) {
 	if al.originals == nil {
-		al.originals = make([]*original, (al.size+shadowSize-1)>>shadowBits)
+		al.originals = make([]uint32, lines(al.size))
+		o.rows += 4 * lines(al.size)
 	}
-	old := al.originals[page]
-	if old == nil {
-		if n := len(o.free) - 1; n >= 0 {
-			old, o.free = o.free[n], o.free[:n]
-		} else {
-			old = new(original)
-		}
-		old.al, old.page, old.lines = al, page, 0
-		al.originals[page] = old
-		o.list = append(o.list, old)
+	if al.originals[line] != 0 {
+		return
 	}
-	return old
+	n := o.lines.take()
+	al.originals[line] = n + 1
+	old := o.lines.at(n)
+	old.al, old.line = al, line
+	copy(old.data[:], al.data[line<<pageLineBits:])
+	o.list = append(o.list, n)
 }
+
+// lines is how many lines so many bytes are.
+func lines(bytes int64) int64 { return (bytes + pageLineSize - 1) >> pageLineBits }
 
 // drop forgets how memory was.
 func (o *originals) drop() {
 	o.memory.Lock()
 	defer o.memory.Unlock()
-	for _, old := range o.list {
-		old.al.originals[old.page] = nil
+	for _, n := range o.list {
+		old := o.lines.at(n)
+		old.al.originals[old.line] = 0
+		o.lines.give(n)
 	}
-	o.free = append(o.free, o.list[:min(max(o.most-len(o.free), 0), len(o.list))]...)
-	clear(o.list)
 	o.list = o.list[:0]
 }
 
@@ -111,7 +102,7 @@ func (o *originals) end() {
 }
 
 // size is how many bytes are kept.
-func (o *originals) size() int64 { return int64(len(o.list)+len(o.free)) * shadowSize }
+func (o *originals) size() int64 { return o.rows + o.lines.size() + 4*int64(cap(o.list)) }
 
 // mayBegin says whether a block may begin.
 func (o *originals) mayBegin(order int64) bool {

@@ -64,7 +64,7 @@ func (x *across) store() { x.shadows.store(&x.line) }
 // shadow is the shadow of a line of a block's page.
 func (t *shadows) shadow(p *page, line int) *shadow {
 	if p.al.shadows == nil {
-		p.al.shadows = make([]shadow, (p.al.size+pageLineSize-1)>>pageLineBits)
+		p.al.shadows = make([]shadow, lines(p.al.size))
 		t.of = append(t.of, p.al)
 		t.rows += int64(len(p.al.shadows)) * int64(unsafe.Sizeof(shadow{}))
 	}
@@ -294,7 +294,7 @@ func (x *across) keepRead(word int, t trace) {
 
 // limits are of what a launch keeps for the comparison of blocks.
 type limits struct {
-	originals int    // pages as they were at the start
+	originals int    // lines as they were at the start
 	records   uint32 // of accesses
 	shadows   int64  // bytes
 }
@@ -302,5 +302,5 @@ type limits struct {
 // limitsFor are those of a launch over buffers of so many bytes: all together, and what
 // Go's collector leaves unused of it, stay below twice those and 64 MiB.
 func limitsFor(buffers int64) limits {
-	return limits{originals: 8 << 20 / shadowSize, records: mostRecords, shadows: buffers*7/5 + 16<<20}
+	return limits{originals: 8 << 20 / pageLineSize, records: mostRecords, shadows: buffers*7/5 + 16<<20}
 }

@@ -95,7 +95,8 @@ mov.u16 %s, 7; st.global.u16 [%g], %s;`,
 			kept := l.across.shadows.size()
 			t.Log(float64(kept)/(4*words), float64(l.before.size())/(4*words))
 			require.Less(t, kept, int64(4*words*3/2))
-			require.LessOrEqual(t, l.before.size(), int64(2*l.limits.originals+ahead*block)*shadowSize)
+			most := l.limits.originals + 2*ahead*block + 2*arenaChunk
+			require.LessOrEqual(t, l.before.size(), int64(4*words/16+most*(pageLineSize+24)))
 		})
 	}
 }
