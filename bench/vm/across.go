@@ -12,7 +12,7 @@ import (
 type across struct {
 	records records
 	shadows shadows
-	located map[uint64]*location
+	located located
 	held    []heldUse
 
 	line openLine // that is being compared
@@ -20,7 +20,7 @@ type across struct {
 
 func (x *across) init(l limits) {
 	x.records.most, x.records.next, x.shadows.most = l.records, l.records, l.shadows
-	x.located = map[uint64]*location{}
+	x.located.most = l.located
 }
 
 // flush writes the block's pages back and compares its accesses with those of
@@ -237,6 +237,9 @@ func (m *meeter) against(old trace, oldWrote bool) bool {
 		return false
 	}
 	e := &r.events[m.id]
+	if e.remote != nil && e.remote[m.mine.lane()].beyond(old) {
+		return false
+	}
 	if e.remote != nil && a.knownTo(e.remote[m.mine.lane()].of(block), old.lane()) {
 		if oldWrote && e.flags&eventProxy != 0 && a.flags&eventAsync == 0 && !a.knownTo(e.remote[m.mine.lane()].proxyOf(block).global, old.lane()) {
 			m.report(bench.MissingProxyFence, a, old.lane(), true)

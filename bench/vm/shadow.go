@@ -297,10 +297,11 @@ type limits struct {
 	originals int    // lines as they were at the start
 	records   uint32 // of accesses
 	shadows   int64  // bytes
+	located   int64  // bytes of what releases pass on
 }
 
 // limitsFor are those of a launch over buffers of so many bytes: all together, and what
 // Go's collector leaves unused of it, stay below twice those and 64 MiB.
 func limitsFor(buffers int64) limits {
-	return limits{originals: 8 << 20 / pageLineSize, records: mostRecords, shadows: buffers*7/5 + 16<<20}
+	return limits{originals: 8 << 20 / pageLineSize, records: mostRecords, shadows: buffers*7/5 + 16<<20, located: buffers/8 + 16<<20}
 }

@@ -54,16 +54,28 @@ func (r *raceState) afterStrong(w *warp, m *memOp, addr *lanes64, lanes uint32, 
 	for l := lanes; l != 0; l &= l - 1 {
 		i := firstLane(l)
 		if reads {
-			r.strongRead(w, i, r.location(w, m, addr[i], false), m)
+			l := r.location(w, m, addr[i], false)
+			if l == nil && m.space != ptx.SpaceShared && r.b.l.across.located.crowded {
+				l = r.anywhere()
+			}
+			r.strongRead(w, i, l, m)
 		}
-		if writes && (m.order.releases() || w.clock.fences || !modifies) {
-			r.strongWrite(w, i, r.location(w, m, addr[i], true), m, modifies)
+		tells := m.order.releases() || w.clock.fences
+		if !writes || !tells && modifies {
+			continue
+		}
+		if l := r.location(w, m, addr[i], tells); l != nil {
+			before := l.size()
+			r.strongWrite(w, i, l, m, modifies)
+			if !l.shared {
+				r.b.l.across.located.grow(l.size() - before)
+			}
 		}
 	}
 }
 
 // location is what is known of an address that strong accesses go to; nil if
-// nothing is and none is to be made.
+// nothing is and none is to be made, or a launch keeps no more.
 func (r *raceState) location(w *warp, m *memOp, addr uint64, make bool) *location {
 	space := m.space
 	if space == ptx.SpaceGeneric {
@@ -71,18 +83,22 @@ func (r *raceState) location(w *warp, m *memOp, addr uint64, make bool) *locatio
 			addr -= sharedWindow
 		}
 	}
-	table := &r.b.l.across.located
+	global := &r.b.l.across.located
+	table := &global.at
 	if space == ptx.SpaceShared {
 		table = &r.locations
 		addr, _ = w.find(addr, 1, true)
 	}
 	l := (*table)[addr]
-	if l == nil && make {
+	if l == nil && make && (space == ptx.SpaceShared || !global.crowded) {
 		if *table == nil {
 			*table = map[uint64]*location{}
 		}
 		l = &location{shared: space == ptx.SpaceShared}
 		(*table)[addr] = l
+		if !l.shared {
+			global.grow(l.size())
+		}
 	}
 	return l
 }
