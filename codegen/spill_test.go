@@ -61,6 +61,9 @@ func TestFullBlocksDoNotSpill(t *testing.T) {
 		{"gemm", map[string]string{"layout": "nt", "m": "4095", "n": "4095", "k": "4095"}, []string{"BM=64", "BN=256", "BK=64", "warps=4", "stages=4"}},
 		// 512 threads, each with 96 sums of its 128 registers.
 		{"gemm", map[string]string{"layout": "nt", "bias": "true", "out": "f32"}, []string{"BM=192", "BN=192", "BK=64", "warps=12", "stages=3", "cluster=1", "persistent=0"}},
+		// 128 sums a thread, and as many f32 to add to them.
+		{"gemm", map[string]string{"layout": "tt", "bias": "true", "act": "gelu", "residual": "true", "out": "f32"}, []string{"persistent=0", "cluster=2"}},
+		{"gemm", map[string]string{"act": "gelu", "alpha": "0.5", "residual": "true", "out": "f32"}, []string{"BM=128", "BN=128", "BK=32", "warps=4", "stages=5", "cluster=1", "persistent=0"}},
 	} {
 		t.Run(fmt.Sprint(w.family, w.flags, w.settings), func(t *testing.T) {
 			t.Parallel()

@@ -40,6 +40,7 @@ var warpgroupSamples = []struct {
 	{"gemm", map[string]string{"m": "190", "n": "136", "k": "208", "dtype": "e5m2", "layout": "nt", "out": "f32"}, []string{"BM=64", "BN=64", "BK=64", "warps=4", "stages=3", "cluster=2", "group=8"}},
 	{"gemm", map[string]string{"m": "200", "n": "136", "k": "160", "dtype": "bf16", "bias": "true", "act": "silu", "residual": "true"}, []string{"BM=192", "BN=128", "BK=64", "warps=12", "stages=3"}},
 	{"gemm", map[string]string{"m": "200", "n": "200", "k": "160", "dtype": "bf16", "bias": "true", "out": "f32"}, []string{"BM=192", "BN=192", "BK=64", "warps=12", "stages=3"}},
+	{"gemm", map[string]string{"m": "130", "n": "130", "k": "160", "dtype": "bf16", "bias": "true", "act": "silu", "residual": "true", "out": "f32"}, []string{"BM=128", "BN=128", "BK=64", "warps=4", "stages=3"}},
 	{"gemm", map[string]string{"m": "392", "n": "264", "k": "160", "dtype": "f16", "layout": "tn", "out": "f32"}, []string{"BM=192", "BN=256", "BK=64", "warps=12", "stages=2", "cluster=2", "group=8"}},
 	{"gemm", map[string]string{"m": "190", "n": "70", "k": "130", "dtype": "bf16", "layout": "tt"}, []string{"BM=192", "BN=64", "BK=64", "warps=12", "stages=1"}},
 	{"gemm", map[string]string{"m": "193", "n": "136", "k": "208", "dtype": "e4m3", "layout": "nt", "out": "f16"}, []string{"BM=192", "BN=96", "BK=128", "warps=12", "stages=2", "copy=1"}},

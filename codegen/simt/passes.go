@@ -15,6 +15,7 @@ var Passes = []Pass{
 	{"hoist", "move what a loop computes alike in every round before it", Hoist},
 	{"simplify", "merge what the passes before made equal", Simplify},
 	{"dead", "remove what nobody uses, carried values of loops included", RemoveDead},
+	{"sink", "load tiles for which there is no room as they are used; behind what removes values that take some", Sink},
 }
 
 // Clean runs all passes.
