@@ -98,7 +98,7 @@ func TestAlteredRule(t *testing.T) {
 	for name, tt := range map[string]struct{ old, new, want string }{
 		"no bound":       {`"most": 1448,`, ``, "line 8: rule.most: 0, or missing: want a size of 1 or more"},
 		"renamed":        {`"above"`, `"over"`, `line 10: unknown key "over"`},
-		"no half":        {`"above": {"config"`, `"size": "rows", "config": {"size"`, "line 10: rule.config: found an object: want a string"},
+		"no half":        {`"above": {"config"`, `"config": {"size"`, "line 10: rule.config: found an object: want a string"},
 		"no leaf":        {`"below": {"config"`, `"below": {"size"`, "line 9: rule.below.most: 0, or missing"},
 		"regret":         {`"worst_regret": 0.0425`, `"worst_regret": 1e18`, "line 3: worst_regret: 1e+18: want 0.0425, the worst of its shapes"},
 		"its regret":     {`"regret": 0.0425`, `"regret": 1e18`, "line 5: shapes.0.regret: 1e+18: want 0 to 1000"},
@@ -113,6 +113,7 @@ func TestAlteredRule(t *testing.T) {
 		"provenance":     {`"predicted"`, `"guessed"`, `line 2: provenance: "guessed": want predicted or measured`},
 		"kind":           {`"most": 1448`, `"most": "many"`, "line 8: "},
 		"twice":          {`"provenance"`, `"gpu": "h100-sxm5-80", "provenance"`, "line 2: gpu: there in line 2 too"},
+		"twice within":   {`"above": {"config"`, `"size": "rows", "above": {"config"`, "line 10: size: there in line 8 too"},
 		"cut":            {"}\n}", "}\n", "line 11: the text ends early"},
 	} {
 		t.Run(name, func(t *testing.T) {
