@@ -331,12 +331,17 @@ func (p *program) has(in *inst) bool {
 
 // blamed says whether a fault was reported that may leave threads waiting.
 func (b *block) blamed() bool {
+	b.l.mu.Lock()
+	defer b.l.mu.Unlock()
+	return b.blames()
+}
+
+// blames is blamed for who holds the launch's lock.
+func (b *block) blames() bool {
 	if b.faults.keepsWaiting(len(b.mbarriers) > 0) || b.race != nil && len(b.race.arrivals.list) > 0 {
 		return true
 	}
 	l := b.l
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.faults.keepsWaiting(false) {
 		return true
 	}

@@ -112,7 +112,9 @@ func (b *block) run() outcome {
 				if !b.mayShare() {
 					return blockTurn
 				}
-				b.endless(b.steps)
+				if !b.blamed() {
+					b.endless(b.steps)
+				}
 				return b.fatal()
 			}
 			w := b.warps[b.sequence[b.at]]

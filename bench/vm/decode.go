@@ -28,6 +28,7 @@ type decoder struct {
 	fragments       map[int32]int32 // numbers of the values that wgmma uses as registers
 	cc              int32           // the carry register's value; -1 where nothing uses it
 	binds           []bind
+	clocks          []*inst                 // that read one
 	extra           []ptx.Register          // temporaries, numbered after the function's registers
 	wide            map[int32][]ptx.Operand // the halves of registers of 128 bits
 

@@ -190,6 +190,9 @@ func (d *decoder) readSpecial(in *inst, s ptx.Special) {
 		d.refuse("special register %s is of type .%s", s, s.Type())
 	}
 	in.imm = uint64(s)
+	if s >= ptx.Clock && s <= ptx.GlobaltimerHi {
+		d.clocks = append(d.clocks, in)
+	}
 	switch s {
 	case ptx.TidX, ptx.TidY, ptx.TidZ:
 		if in.kd == class32 {
@@ -288,9 +291,9 @@ func (w *warp) uniformSpecial(s ptx.Special) uint64 {
 	case ptx.Nsmid:
 		return uint64(l.mod.gpu.SMs)
 	case ptx.Clock, ptx.Clock64, ptx.Globaltimer, ptx.GlobaltimerLo:
-		return uint64(w.executed) // time is what the warp has executed
+		return uint64(w.time())
 	case ptx.ClockHi, ptx.GlobaltimerHi:
-		return uint64(w.executed) >> 32
+		return uint64(w.time()) >> 32
 	case ptx.ReservedSmemOffset0, ptx.ReservedSmemOffset1, ptx.ReservedSmemOffsetEnd, ptx.ReservedSmemOffsetCap:
 		return uint64(l.mod.sharedBase())
 	case ptx.TotalSmemSize, ptx.AggrSmemSize:

@@ -77,12 +77,17 @@ func (d *decoder) ret() {
 
 func (d *decoder) leave(f execFn) { d.control(f, flowLeave) }
 
-// nanosleep lets others run first.
+// nanosleep lets others run first, and moves the warp's clocks on.
 func (d *decoder) nanosleep() {
 	d.typ()
 	ops := d.operands(1, 1)
 	in := d.new(kindControl)
-	in.ctl = func(w *warp, _ *inst) {
+	in.ctl = func(w *warp, in *inst) {
+		longest := uint32(0)
+		for m := w.condition(in); m != 0; m &= m - 1 {
+			longest = max(longest, w.r[in.a][firstLane(m)])
+		}
+		w.slept += int64(longest)
 		w.pc++
 		w.stop = stopYield
 	}

@@ -148,7 +148,7 @@ func (b *block) start(order int64) {
 		if w.localUndef != nil {
 			w.localUndef.reset()
 		}
-		w.paths, w.join, w.executed, w.pc = w.paths[:0], nil, 0, 0
+		w.paths, w.join, w.executed, w.slept, w.pc = w.paths[:0], nil, 0, 0, 0
 		w.fr = nil
 		if w.base == nil {
 			w.newFrame(l.prog, 0)

@@ -118,6 +118,7 @@ type program struct {
 	base      [numClasses]int32 // first unified slot of each class
 
 	undefined []undefinedSlot // registers that may be read before they are written
+	timed     []bool          // by unified slot: values that follow from a clock; nil if none do
 	live      [][]uint64      // for the first instruction of each block: live unified slots; nil elsewhere
 
 	params     []place // where parameters lie

@@ -482,7 +482,9 @@ func (l *launch) pass(b *block) {
 	l.steps += b.steps
 	b.turn, b.steps = false, 0
 	if l.steps > l.maxSteps {
-		b.endless(l.steps)
+		if !b.blames() {
+			b.endless(l.steps)
+		}
 		l.end(b)
 		return
 	}

@@ -161,3 +161,31 @@ DONE: mad.lo.u32 %c, %t, 16, %a; ld.shared.u32 %b, [%c]; mad.wide.u32 %g, %t, 4,
 		})
 	}
 }
+
+// TestWaitingByTheClock waits as libcu++ does on GPUs that can't wait for an mbarrier: it
+// asks, looks at the clock, and sleeps the longer the longer it has waited. In vain that
+// is a deadlock, soon, and a limit that the program sets itself is none.
+func TestWaitingByTheClock(t *testing.T) {
+	for name, faults := range map[string]int{"L": 1, "UNTIL": 0} {
+		t.Run(name, func(t *testing.T) {
+			p := small{
+				target: "sm_80", decls: ".shared .align 8 .b64 bar;", block: 64,
+				regs: ".reg .b64 %start, %time; .reg .b32 %ns; .reg .pred %p;",
+				body: `setp.eq.u32 %p, %t, 0; @%p mbarrier.init.shared.b64 [bar], 65; bar.sync 0; mbarrier.arrive.shared.b64 %start, [bar]; mov.u64 %start, %globaltimer;
+L: mbarrier.test_wait.parity.shared.b64 %p, [bar], 0; @%p bra DONE;
+mov.u64 %time, %globaltimer; sub.s64 %time, %time, %start; setp.gt.s64 %p, %time, 4000000; @%p bra LONG;
+shr.u64 %time, %time, 2; cvt.u32.u64 %ns, %time; nanosleep.u32 %ns; bra L;
+LONG: nanosleep.u32 1000000; bra ` + name + `;
+UNTIL: setp.lt.s64 %p, %time, 5000000000; @%p bra L;
+DONE: st.global.u32 [%in1], 1;`,
+			}
+			p.opt.MaxSteps = 1 << 22
+			_, rep := p.run(t, nil, make([]byte, 4))
+			require.Len(t, rep.Faults, faults)
+			for _, f := range rep.Faults {
+				require.Equal(t, bench.Deadlock, f.Class)
+				require.Contains(t, f.Message, "nothing changes any more")
+			}
+		})
+	}
+}

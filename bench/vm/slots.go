@@ -140,6 +140,15 @@ func (d *decoder) finish() {
 		}
 		return list
 	}
+	if timed := d.findTimed(); timed != nil {
+		p.timed = make([]bool, p.total())
+		p.timed[p.unified(class32, scratch[0])], p.timed[p.unified(class64, scratch[1])] = true, true
+		for v, is := range timed {
+			if is {
+				p.timed[p.unified(d.values[v].k, slot[v])] = true
+			}
+		}
+	}
 	start := make([]int32, len(d.insts)+1) // place of each decoded instruction in the program
 	for i, in := range d.insts {
 		start[i] = int32(len(p.code))

@@ -8,7 +8,8 @@ package vm
 // stuckState is what a block compares with.
 type stuckState struct {
 	hash  uint64
-	steps int // comparisons since it was kept
+	time  int64 // of the block then
+	steps int   // comparisons since it was kept
 	limit int
 }
 
@@ -16,12 +17,12 @@ type stuckState struct {
 func (b *block) stuck() bool {
 	h := b.hash()
 	s := &b.was
-	if s.limit > 0 && h == s.hash {
+	if s.limit > 0 && h == s.hash && (!b.timed() || b.time()-s.time > patience) {
 		*s = stuckState{}
 		return true
 	}
 	if s.steps++; s.steps > s.limit {
-		*s = stuckState{hash: h, limit: max(2*s.limit, 1)}
+		*s = stuckState{hash: h, time: b.time(), limit: max(2*s.limit, 1)}
 	}
 	return false
 }
@@ -66,18 +67,28 @@ func (b *block) hash() uint64 {
 }
 
 func (f *frame) hash(h uint64) uint64 {
+	p := f.prog
 	for i := range f.r {
+		if p.follows(p.unified(class32, int32(i))) {
+			continue
+		}
 		r := &f.r[i]
 		for j := 0; j < warpSize; j += 2 {
 			h = mix(h, uint64(r[j])|uint64(r[j+1])<<32)
 		}
 	}
 	for i := range f.q {
+		if p.follows(p.unified(class64, int32(i))) {
+			continue
+		}
 		for _, v := range f.q[i] {
 			h = mix(h, v)
 		}
 	}
-	for _, v := range f.p {
+	for i, v := range f.p {
+		if p.follows(p.unified(classPred, int32(i))) {
+			continue
+		}
 		h = mix(h, uint64(v))
 	}
 	return h

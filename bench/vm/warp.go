@@ -23,6 +23,7 @@ type warp struct {
 	registers int    // of each thread, as setmaxnreg counts them; 0 is not known
 	started   uint32 // lanes that there are
 	executed  int64  // instructions
+	slept     int64  // nanoseconds
 	limit     int64  // of executed, for now
 
 	b        *block
