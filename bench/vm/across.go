@@ -409,13 +409,20 @@ func (r *raceState) writerOf(h *heldUse) writer {
 	if r.unready && h.o.space == ptx.SpaceShared {
 		return writer{raced: true}
 	}
+	read := h.o.src
+	if h.o.taken != nil {
+		read = h.o.taken
+	}
 	for _, k := range r.b.faults.keys {
 		switch k.class {
 		case bench.SharedRace, bench.GlobalRace, bench.AsyncCopyRace:
-			if k.in == h.o.src || k.other == h.o.src {
+			if k.in == read || k.other == read {
 				return writer{raced: true}
 			}
 		}
+	}
+	if h.o.taken != nil {
+		return writer{}
 	}
 	cells, first, grain := r.shared, int(r.b.offset(h.o.addr)), r.grain
 	if h.o.space == ptx.SpaceGlobal {

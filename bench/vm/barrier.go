@@ -245,7 +245,9 @@ func (b *block) deadlock() {
 	if b.refused {
 		return
 	}
-	b.starved()
+	if !b.faults.has(bench.AsyncCopyRace) { // whoever used too few bytes has raced
+		b.starved()
+	}
 	if b.race != nil {
 		b.race.settleHeld()
 	}

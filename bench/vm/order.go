@@ -223,6 +223,7 @@ func (r *raceState) moveFloor() {
 		c.keepUses()
 	}
 	r.forgetKnown()
+	r.noteTold()
 	for i, w := range b.warps {
 		r.ticks[i] = w.clock.tick
 		w.clock.tick++

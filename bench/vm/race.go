@@ -47,6 +47,7 @@ type raceState struct {
 	fetches   fetches            // reads of it
 	arrivals  faultList          // held back: more than an mbarrier expects
 	astray    faultList          // held back: addresses of tensor memory that are none
+	told      map[uint32]uint32  // ticks of mbarriers' clocks at the last barrier of the block
 	unready   bool               // an mbarrier was used that was not known to be initialised
 	heard     vclock             // in a cluster: what its threads knew at the floor
 	proxied   seen               // what is visible to the async proxy, up to the floor
@@ -132,6 +133,7 @@ func (r *raceState) reset() {
 	clear(r.rivals)
 	clear(r.buried)
 	clear(r.maps)
+	clear(r.told)
 	r.fetches.list = r.fetches.list[:0]
 	r.unseen.list = r.unseen.list[:0]
 	r.arrivals, r.astray, r.unready = faultList{most: r.b.faults.most}, faultList{most: r.b.faults.most}, false

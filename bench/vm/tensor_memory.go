@@ -189,7 +189,7 @@ func (w *warp) undefinedWord(t *tensorMemory, lane, column int, src *ptx.Instruc
 	if src != nil {
 		name += fmt.Sprintf(", which %s at line %d reads,", opcode(src), src.Pos.Line)
 	}
-	return w.b.addOrigin(origin{class: bench.UninitialisedRegister, name: name, warp: w.index})
+	return w.b.addOrigin(origin{class: bench.UninitialisedRegister, name: name, taken: src, warp: w.index})
 }
 
 // tensorOperand is an address in tensor memory, [register + offset].

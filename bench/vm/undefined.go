@@ -34,6 +34,7 @@ type origin struct {
 	class bench.FaultClass
 	src   *ptx.Instruction // the load, nil of a register
 	name  string           // of a register
+	taken *ptx.Instruction // what read it from tensor memory, where nobody had written; nil elsewhere
 	space ptx.Space
 	addr  uint64
 	size  int
@@ -254,7 +255,7 @@ func (w *warp) useUndefined(in *inst, lane int, from uint32, use string) {
 	if !w.b.l.reports(o.class) {
 		return
 	}
-	if o.class != bench.UninitialisedRegister && w.b.hold(w, key, lane, from, use) {
+	if (o.class != bench.UninitialisedRegister || o.taken != nil) && w.b.hold(w, key, lane, from, use) {
 		return
 	}
 	if w.b.faults.again(key, 1) {

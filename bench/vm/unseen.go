@@ -102,13 +102,23 @@ func (r *raceState) knowsOf(w *warp, lane int, c clock) bool {
 	return true
 }
 
-// unknown says whether a clock tells of a copy of an agent that nobody knew of at the
-// last barrier of the block, and that a thread has not heard of since.
+// unknown says whether a clock tells of something on an agent's that nobody knew of at
+// the last barrier of the block, and that a thread has not heard of since.
 func (r *raceState) unknown(own vclock, agent int, k *known) bool {
 	for i := range r.unseen.list {
 		if x := &r.unseen.list[i]; int(x.agent) == agent && x.tick <= k.at(x.lane) && !own.knows(agent, x.lane, x.tick) {
 			return true
 		}
 	}
-	return false
+	return k.all > r.told[uint32(agent)] && !own.knows(agent, 0, k.all)
+}
+
+// noteTold notes what mbarriers' clocks tell of at a barrier of the block.
+func (r *raceState) noteTold() {
+	for _, m := range r.b.mbarriers {
+		if r.told == nil {
+			r.told = map[uint32]uint32{}
+		}
+		r.told[r.agent(m)] = m.completed
+	}
 }
