@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -102,9 +103,14 @@ func bar(w *warp, in *inst) {
 		return
 	}
 	bar := &c.bars[id]
+	count := 0
+	if op.counted {
+		count = w.barrierCount(in, id, lead)
+	}
+	w.sameCount(bar, in, id, lead, count)
 	bar.waiting = true
 	if op.counted {
-		bar.need = w.barrierCount(in, id, lead)
+		bar.need = count
 	}
 	if op.aligned {
 		w.arriveTogether(bar, in, id, m)
@@ -136,6 +142,16 @@ func (w *warp) barrierCount(in *inst, id uint32, lane int) int {
 		w.fault(bench.BarrierDivergence, in, lane, "barrier %d of %d threads: want a multiple of %d from %d", id, n, warpSize, warpSize)
 	}
 	return int((uint64(n) + warpSize - 1) / warpSize * warpSize)
+}
+
+// sameCount reports threads that come to a barrier for another count than those who wait
+// there; a count of 0 is all threads of the block.
+func (w *warp) sameCount(bar *barrier, in *inst, id uint32, lane, count int) {
+	all := len(w.cta.warps) * warpSize
+	here, there := cmp.Or(count, all), cmp.Or(bar.need, all)
+	if bar.waiting && here != there && !w.again(bench.BarrierDivergence, in) {
+		w.fault(bench.BarrierDivergence, in, lane, "barrier %d of %d threads: others came to it for %d", id, here, there)
+	}
 }
 
 // arriveTogether lets lanes arrive at a barrier whose instruction takes whole
