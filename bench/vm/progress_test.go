@@ -189,3 +189,19 @@ DONE: st.global.u32 [%in1], 1;`,
 		})
 	}
 }
+
+// TestFlagThatWasNotStored polls, by a loop that counts, a flag that an access out of
+// bounds should have set: that it never ends is no second fault.
+func TestFlagThatWasNotStored(t *testing.T) {
+	p := small{
+		target: "sm_80", grid: 2, block: 32, regs: ".reg .b32 %b, %i; .reg .pred %p;",
+		body: `mov.u32 %b, %ctaid.x; setp.eq.u32 %p, %b, 1; @%p bra W; setp.eq.u32 %p, %t, 0; @%p st.release.gpu.global.u32 [%in1+4], 1; bra DONE;
+W: mov.u32 %i, 0;
+L: add.u32 %i, %i, 1; ld.acquire.gpu.global.u32 %b, [%in1]; setp.eq.u32 %p, %b, 0; @%p bra L;
+DONE: mov.u32 %b, 0;`,
+	}
+	p.opt.MaxSteps = 1 << 12
+	_, rep := p.run(t, nil, make([]byte, 4))
+	require.Len(t, rep.Faults, 1)
+	require.Equal(t, bench.GlobalOutOfBounds, rep.Faults[0].Class)
+}
