@@ -1,9 +1,10 @@
 package jsontext
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
+	"unicode/utf8"
 )
 
 // Once refuses a key that an object of the text has twice, of which encoding/json takes
@@ -54,7 +55,7 @@ func Repeats(text []byte, anyCase bool) *Repeated {
 			if n := len(open); n > 0 && colonFollows(text[end:]) {
 				key := unquoted(text[i:end])
 				if first, again := open[n-1].add(folded(key, anyCase), i); again {
-					return &Repeated{key, int64(first), int64(i)}
+					return &Repeated{string(key), int64(first), int64(i)}
 				}
 			}
 			i = end - 1
@@ -63,16 +64,16 @@ func Repeats(text []byte, anyCase bool) *Repeated {
 	return nil
 }
 
-func folded(key string, anyCase bool) string {
+func folded(key []byte, anyCase bool) []byte {
 	if anyCase {
-		return strings.ToLower(key)
+		return bytes.ToLower(key)
 	}
 	return key
 }
 
 // keys are those of an object, with their places.
 type keys struct {
-	names  []string
+	names  [][]byte
 	places []int
 	at     map[string]int // of more than few
 }
@@ -83,10 +84,10 @@ const few = 16
 func (k *keys) reset() { k.names, k.places, k.at = k.names[:0], k.places[:0], nil }
 
 // add adds a key, and returns the place of an equal one that is there.
-func (k *keys) add(name string, place int) (first int, again bool) {
+func (k *keys) add(name []byte, place int) (first int, again bool) {
 	if k.at == nil {
 		for i, n := range k.names {
-			if n == name {
+			if bytes.Equal(n, name) {
 				return k.places[i], true
 			}
 		}
@@ -94,13 +95,13 @@ func (k *keys) add(name string, place int) (first int, again bool) {
 		if len(k.names) == few {
 			k.at = map[string]int{}
 			for i, n := range k.names {
-				k.at[n] = k.places[i]
+				k.at[string(n)] = k.places[i]
 			}
 		}
 		return 0, false
 	}
-	if first, again = k.at[name]; !again {
-		k.at[name] = place
+	if first, again = k.at[string(name)]; !again {
+		k.at[string(name)] = place
 	}
 	return first, again
 }
@@ -129,11 +130,14 @@ func colonFollows(text []byte) bool {
 	return false
 }
 
-// unquoted is the value of a JSON string.
-func unquoted(quoted []byte) string {
+// unquoted is the value of a JSON string, most often a part of the text.
+func unquoted(quoted []byte) []byte {
+	if bytes.IndexByte(quoted, '\\') < 0 && utf8.Valid(quoted) && len(quoted) > 1 {
+		return quoted[1 : len(quoted)-1]
+	}
 	var key string
 	if json.Unmarshal(quoted, &key) != nil {
-		return string(quoted)
+		return quoted
 	}
-	return key
+	return []byte(key)
 }

@@ -83,3 +83,22 @@ func repeats(t *testing.T, d *json.Decoder) bool {
 	next()
 	return again
 }
+
+// BenchmarkRepeats reads the records of a published space, beside what decoding them takes.
+func BenchmarkRepeats(b *testing.B) {
+	const record = `{"configuration": {"block_size_x": 128, "tile_size_x": 4, "order": "strided"}, "invalidity": "correct", "measurements": [{"name": "time", "value": 1.25, "unit": "ms"}]},`
+	text := []byte("[" + strings.Repeat(record, 1000) + "{}]")
+	b.Run("repeats", func(b *testing.B) {
+		b.SetBytes(int64(len(text)))
+		for b.Loop() {
+			require.Nil(b, Repeats(text, false))
+		}
+	})
+	b.Run("decode", func(b *testing.B) {
+		b.SetBytes(int64(len(text)))
+		for b.Loop() {
+			var all []map[string]any
+			require.NoError(b, json.Unmarshal(text, &all))
+		}
+	})
+}
