@@ -113,26 +113,33 @@ func Compile(p *ir.Program, gpu *target.GPU, o Options) (*Compiled, error) {
 	if err := Supports(gpu); err != nil {
 		return nil, err
 	}
-	if o.Prologue { // where there is something for it to do
-		plain := o
-		plain.Prologue, plain.Dump = false, nil
-		c, err := compile(p, gpu, plain)
+	c := &Compiled{Program: p, Launched: p, Module: &simt.Module{Arch: archOf(gpu), SM: gpu.CC.SM()}}
+	states := make([]*state, len(p.Kernels))
+	made := false // tensor maps, by a prologue: where there are some
+	for i, k := range p.Kernels {
+		s, err := c.prepare(k, gpu, o)
 		if err != nil {
 			return nil, err
 		}
-		o.Prologue = c.TensorMaps()
+		if states[i] = s; o.Prologue {
+			if err := s.runUntil("lower", o); err != nil {
+				return nil, err
+			}
+			made = made || takesMaps(s.kernel.Body)
+		}
 	}
-	return compile(p, gpu, o)
-}
-
-func compile(p *ir.Program, gpu *target.GPU, o Options) (*Compiled, error) {
-	c := &Compiled{Program: p, Launched: p, Module: &simt.Module{Arch: archOf(gpu), SM: gpu.CC.SM()}}
-	for _, k := range p.Kernels {
-		if err := c.kernel(k, gpu, o); err != nil {
+	for i, s := range states {
+		if made {
+			s.machine.waits, s.machine.made = true, takeMaps(s.kernel)
+		}
+		if err := s.runUntil("", o); err != nil {
+			return nil, err
+		}
+		if err := c.add(s, p.Kernels[i], gpu); err != nil {
 			return nil, err
 		}
 	}
-	if o.Prologue {
+	if made {
 		if err := c.addPrologue(); err != nil {
 			return nil, err
 		}
@@ -159,26 +166,24 @@ func Supports(gpu *target.GPU) error {
 // for only where the lowering uses it.
 func archOf(gpu *target.GPU) string { return fmt.Sprintf("sm_%d", gpu.CC.SM()) }
 
-func (c *Compiled) kernel(k *ir.Kernel, gpu *target.GPU, o Options) error {
+// prepare begins the lowering of a kernel.
+func (c *Compiled) prepare(k *ir.Kernel, gpu *target.GPU, o Options) (*state, error) {
 	if w := k.Hints.Warps; w > 32 || w != pow2(w) && w%warpgroup != 0 {
-		return fmt.Errorf("kernel %s: %d warps: %w: want a power of two or a multiple of %d, up to 32", k.Name, w, ErrUnsupported, warpgroup)
+		return nil, fmt.Errorf("kernel %s: %d warps: %w: want a power of two or a multiple of %d, up to 32", k.Name, w, ErrUnsupported, warpgroup)
 	}
-	most := gpu.Limits().SharedPerBlock
 	own := !o.Portable && k.Hints.Portable == 0
 	s := &state{kernel: k.Clone(), machine: &machine{
-		sm: gpu.CC.SM(), wgmma: own && gpu.Arch() == "sm_90a", maps: own && gpu.CC.AtLeast(9, 0), shared: most,
+		sm: gpu.CC.SM(), wgmma: own && gpu.Arch() == "sm_90a", maps: own && gpu.CC.AtLeast(9, 0), shared: gpu.Limits().SharedPerBlock,
 	}}
 	s.machine.waits, s.machine.lets = c.dependences(k.Name, gpu)
 	s.machine.changing = s.machine.waits
-	if o.Prologue {
-		s.machine.waits, s.machine.made = true, takeMaps(s.kernel)
-	}
-	for _, p := range pipeline {
-		if err := s.run(p, o); err != nil {
-			return err
-		}
-	}
-	if s.thread.Shared > most {
+	s.machine.reread = c.reread(k.Name)
+	return s, nil
+}
+
+// add takes a lowered kernel in; k is the kernel as written.
+func (c *Compiled) add(s *state, k *ir.Kernel, gpu *target.GPU) error {
+	if most := s.machine.shared; s.thread.Shared > most {
 		return fmt.Errorf("kernel %s: %d bytes of shared memory: %w: want at most %d", k.Name, s.thread.Shared, ErrResources, most)
 	}
 	perTile := dividedBy(s.kernel)
@@ -227,9 +232,26 @@ func (c *Compiled) dependences(kernel string, gpu *target.GPU) (waits, lets bool
 	return waits, lets
 }
 
+// reread lists the parameters of a kernel that a later step is passed, too.
+func (c *Compiled) reread(kernel string) []int {
+	var params []int
+	for i, s := range c.Program.Steps {
+		if s.Kernel != kernel {
+			continue
+		}
+		for p, arg := range s.Args {
+			if slices.ContainsFunc(c.Program.Steps[i+1:], func(later ir.Step) bool { return slices.Contains(later.Args, arg) }) {
+				params = append(params, p)
+			}
+		}
+	}
+	return params
+}
+
 // state is a kernel on its way through the pipeline.
 type state struct {
 	kernel  *ir.Kernel
+	done    int // passes of the pipeline
 	machine *machine
 	thread  *simt.Kernel
 	params  []Param
@@ -243,6 +265,16 @@ func (s *state) text() string {
 		return s.thread.String()
 	}
 	return s.kernel.String()
+}
+
+// runUntil applies the passes that come before the named one; all that are left for "".
+func (s *state) runUntil(name string, o Options) error {
+	for ; s.done < len(pipeline) && pipeline[s.done].name != name; s.done++ {
+		if err := s.run(pipeline[s.done], o); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // run applies a pass, verifies and dumps its result, and turns a panic into an

@@ -7,23 +7,53 @@ import (
 	"github.com/kgen-dev/kgen/ir"
 )
 
-// Hints for L2 (ir.Hints.L2). The rule is how often other blocks copy the same: where a
-// place depends on all axes of the tile space, as that of attention's Q, no other block does,
-// and the lines leave first; where not, as of K, V and both operands of a product, the blocks
-// along the other axes do, and the lines stay.
+// Hints for L2 (ir.Hints.L2). The rule is how often other blocks touch the same: where a
+// place depends on all axes of the tile space, as that of attention's Q and of a product's
+// result, no other block does, and the lines leave first; where not, as of K, V and both
+// operands of a product, and of a result that blocks add to, the blocks along the other axes
+// do, and the lines stay. So do those that a later launch reads.
 
 // policyOf is the policy for what a copy reads; nil where none is asked for.
 func (l *lowering) policyOf(o *ir.Op) *simt.Value {
 	if l.k.Hints.L2 == 0 {
 		return nil
 	}
+	return l.b.Policy(l.policyAt(o))
+}
+
+// storePolicy is the policy for what a tensor map stores; nil where none is asked for.
+func (l *lowering) storePolicy(o *ir.Op) *simt.Value {
+	if l.k.Hints.L2 == 0 {
+		return nil
+	}
+	return l.b.Policy(l.storedPolicy(o))
+}
+
+// storeCache is the same for stores of threads, which have a hint for lines that leave first
+// alone.
+func (l *lowering) storeCache(o *ir.Op) simt.Cache {
+	if l.k.Hints.L2 == 0 || l.storedPolicy(o) != simt.EvictFirst {
+		return 0
+	}
+	return simt.CacheCS
+}
+
+func (l *lowering) storedPolicy(o *ir.Op) simt.L2Policy {
+	if p, _ := root(o.View()); slices.Contains(l.m.reread, slices.Index(l.k.Params, p)) {
+		return simt.EvictLast
+	}
+	return l.policyAt(o)
+}
+
+// policyAt is the policy for an access by its place.
+func (l *lowering) policyAt(o *ir.Op) simt.L2Policy {
 	for _, axis := range l.k.Space {
 		places := placesAlong(l.k, axis)
 		if !slices.ContainsFunc(o.Indices(), func(i *ir.Value) bool { return places[i] }) {
-			return l.b.Policy(simt.EvictLast)
+			return simt.EvictLast
 		}
 	}
-	return l.b.Policy(simt.EvictFirst)
+	return simt.EvictFirst
 }
 
 // placesAlong are the values that differ from block to block along an axis. Where a loop ends

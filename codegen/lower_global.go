@@ -315,6 +315,7 @@ func (l *lowering) store(o *ir.Op) {
 	g := l.accessFor(o, f.l, 16)
 	mask := l.maskOf(o)
 	regs, pack := f.regs, f.pack
+	cache := l.storeCache(o)
 	if g.vector%pack != 0 {
 		regs, pack = l.elements(f), 1
 	}
@@ -325,7 +326,7 @@ func (l *lowering) store(o *ir.Op) {
 		}
 		addr, off := g.at(r)
 		l.under(p, func() {
-			l.storeRun(simt.Global, f.elem, addr, regs[r/pack:(r+g.vector)/pack], pack, simt.Access{Offset: off})
+			l.storeRun(simt.Global, f.elem, addr, regs[r/pack:(r+g.vector)/pack], pack, simt.Access{Offset: off, Cache: cache})
 		})
 	}
 }

@@ -135,12 +135,12 @@ func (l *lowering) tensorStore(o *ir.Op) {
 			b.ProxyFence()
 			b.WarpSync()
 			m := l.tensorMap(o, a, s.shared, storeRows)
-			tensor := l.mapAt(m, o.View().Name+"_map")
+			tensor, policy := l.mapAt(m, o.View().Name+"_map"), l.storePolicy(o)
 			place := l.boxAt(a, m, b.Const32(s.column), b.Add(row, b.Const32(band)))
 			// With the commit behind the branch, too, ptxas makes no predicates of it, and
 			// so knows that one thread asks: else it makes a loop over threads.
 			b.If(first, func() []*simt.Value {
-				store(slot, tensor, place, s.shared.Size())
+				store(slot, tensor, place, s.shared.Size(), policy)
 				b.BulkCommit()
 				return nil
 			}, nil)

@@ -18,6 +18,8 @@ type machine struct {
 	waits, lets bool // the launch before may still run, the next one may start early
 	changing    bool // what the launch before does may change what the kernel reads
 
+	reread []int // parameters that a later launch of the program is passed too
+
 	made *ir.Value // the parameter of tensor maps that a prologue makes; nil: each is a parameter
 
 	notes []string // on what a kernel does without

@@ -18,6 +18,13 @@ import (
 // madeName is the name of the parameter and the buffers of tensor maps that a prologue makes.
 const madeName = "tensor_maps"
 
+// takesMaps tells whether a tensor map copies or stores something in a staged region.
+func takesMaps(r *ir.Region) bool {
+	return slices.ContainsFunc(r.Ops, func(o *ir.Op) bool {
+		return o.Bulk || o.Code == ir.OpCopy && mapped(o.Operand("ring")) || slices.ContainsFunc(o.Regions, takesMaps)
+	})
+}
+
 // takeMaps gives a kernel the parameter of maps that a prologue makes.
 func takeMaps(k *ir.Kernel) *ir.Value {
 	name := unusedName(madeName, func(name string) bool { return k.Param(name) != nil })

@@ -120,3 +120,25 @@ func TestPrologueOnlyWithMaps(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want, got)
 }
+
+// TestPrologueKnowsMaps: staging tells of every kernel whether it takes tensor maps.
+func TestPrologueKnowsMaps(t *testing.T) {
+	with := map[bool]int{}
+	for i, w := range warpgroupSamples {
+		for _, name := range []string{"h100", "rtx5090", "a100"} {
+			gpu, err := target.Lookup(name)
+			require.NoError(t, err)
+			s := hopperSample(t, w.family, w.flags, w.settings, uint64(i))
+			plain, err := codegen.Compile(s.prog, gpu, codegen.Options{})
+			if err != nil { // a tile that another GPU has no shared memory for
+				continue
+			}
+			asked, err := codegen.Compile(s.prog, gpu, codegen.Options{Prologue: true})
+			require.NoError(t, err)
+			require.Equal(t, plain.TensorMaps(), asked.Launched != s.prog, "%s on %s", s, name)
+			with[plain.TensorMaps()]++
+		}
+	}
+	require.NotZero(t, with[true])
+	require.NotZero(t, with[false])
+}

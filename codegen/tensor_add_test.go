@@ -32,6 +32,9 @@ func TestTensorAdd(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%t", elem, prologue), func(t *testing.T) {
 				t.Parallel()
 				p := splitAdded(t, string(src), elem)
+				for _, k := range p.Kernels { // blocks add to the same places, which are to stay in L2
+					k.Hints.L2 = map[bool]int{true: 1}[prologue]
+				}
 				c, err := codegen.Compile(p, gpu, codegen.Options{Verify: true, Prologue: prologue})
 				require.NoError(t, err)
 				args := smallArgs(p, map[string]int{"M": 130, "N": 72, "K": 200})
@@ -40,9 +43,11 @@ func TestTensorAdd(t *testing.T) {
 				direct, err := c.PTX()
 				require.NoError(t, err)
 				require.Contains(t, direct, "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group")
+				require.Equal(t, prologue, strings.Contains(direct, "bulk_group.L2::cache_hint"))
+				require.NotContains(t, direct, "evict_first")
 				cuda, err := c.CUDA()
 				require.NoError(t, err)
-				require.Contains(t, cuda, "tensor_add_2d(")
+				require.Contains(t, cuda, "tensor_add_2d")
 				res, err := cc.Compile(t.Context(), nvrtc.Source{Name: "add.cu", Text: cuda}, nvrtc.Options{Arch: c.Module.Virtual()})
 				require.NoError(t, err)
 				for i, text := range []string{direct, string(res.PTX)} {

@@ -176,17 +176,19 @@ func (p *printer) barrierObject(in *simt.Instr) assembled {
 		at("from", in.Args[0], int(in.Offset))
 		a.asm.in("map", simt.I64)
 		a.args = append(a.args, p.unsigned(in.Args[1], precCond))
-		for i, c := range in.Args[2:] {
+		coordinates, policy := in.Box()
+		for i, c := range coordinates {
 			a.asm.in(fmt.Sprintf("c%d", i), simt.I32)
 			a.args = append(a.args, p.unsigned(c, precCond))
 		}
-		a.code = fmt.Sprintf("%s [%%1, %s], [%%0];", op, places(2, len(in.Args)-2, true))
+		a.code = fmt.Sprintf("%s [%%1, %s], [%%0]", op, places(2, len(coordinates), true))
+		p.policy(&a, policy)
 	case simt.OpTensorLoad:
 		at("to", in.Args[0], int(in.Offset))
 		a.asm.in("map", simt.I64)
 		a.args = append(a.args, p.unsigned(in.Args[1], precCond))
 		at("mbar", in.Args[2], 0)
-		coordinates, policy := in.TensorLoad()
+		coordinates, policy := in.Box()
 		for i, c := range coordinates {
 			a.asm.in(fmt.Sprintf("c%d", i), simt.I32)
 			a.args = append(a.args, p.unsigned(c, precCond))
@@ -197,12 +199,17 @@ func (p *printer) barrierObject(in *simt.Instr) assembled {
 			a.args = append(a.args, fmt.Sprint(in.Imm))
 			a.code += fmt.Sprintf(", %%%d", len(a.args)-1)
 		}
-		if policy != nil {
-			a.asm.in("policy", simt.I64)
-			a.args = append(a.args, p.unsigned(policy, precCond))
-			a.code += fmt.Sprintf(", %%%d", len(a.args)-1)
-		}
-		a.code += ";"
+		p.policy(&a, policy)
 	}
 	return a
+}
+
+// policy ends a copy's code with its policy for L2, unless that is nil.
+func (p *printer) policy(a *assembled, policy *simt.Value) {
+	if policy != nil {
+		a.asm.in("policy", simt.I64)
+		a.args = append(a.args, p.unsigned(policy, precCond))
+		a.code += fmt.Sprintf(", %%%d", len(a.args)-1)
+	}
+	a.code += ";"
 }

@@ -89,6 +89,9 @@ func shortName(in *simt.Instr, opcode string) string {
 		if kept = []string{"tensor_store", kept[4]}; in.Has(simt.Adds) {
 			kept = []string{"tensor_add", strings.Split(opcode, ".")[5]}
 		}
+		if in.Has(simt.Hinted) {
+			kept = append(kept, "hinted")
+		}
 	case simt.OpMapSet, simt.OpMapPublish, simt.OpMapAcquire:
 		kept = []string{mapWord(in)}
 	case simt.OpTensorLoad:

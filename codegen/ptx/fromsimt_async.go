@@ -74,7 +74,7 @@ func (e *emitter) there(in *simt.Instr) Operand {
 func (e *emitter) tensorLoad(in *simt.Instr) {
 	c := e.opcode(in)
 	box, parts := e.group(OpAddr, 2)
-	at, policy := in.TensorLoad()
+	at, policy := in.Box()
 	parts[0], parts[1] = e.inReg(in.Args[1]), e.vectorOf(at)
 	ops := []Operand{e.at(in.Args[0], int64(in.Offset)), box, e.at(in.Args[2], 0)}
 	if in.Imm != 0 {
@@ -90,8 +90,13 @@ func (e *emitter) tensorLoad(in *simt.Instr) {
 func (e *emitter) tensorStore(in *simt.Instr) {
 	c := e.opcode(in)
 	box, parts := e.group(OpAddr, 2)
-	parts[0], parts[1] = e.inReg(in.Args[1]), e.vectorOf(in.Args[2:])
-	e.guard(e.op(c, box, e.at(in.Args[0], int64(in.Offset))), in)
+	at, policy := in.Box()
+	parts[0], parts[1] = e.inReg(in.Args[1]), e.vectorOf(at)
+	ops := []Operand{box, e.at(in.Args[0], int64(in.Offset))}
+	if policy != nil {
+		ops = append(ops, e.inReg(policy))
+	}
+	e.guard(e.op(c, ops...), in)
 }
 
 // tensorMap is an instruction on a tensor map in memory.

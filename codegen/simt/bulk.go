@@ -78,9 +78,12 @@ func (b *Builder) TensorLoad(to, tensor, mbar *Value, at []*Value, blocks int, p
 	in.Guard, in.GuardNot = b.guard, b.not
 }
 
-// TensorLoad is the coordinates of an OpTensorLoad, and its policy for L2 or nil.
-func (in *Instr) TensorLoad() (at []*Value, policy *Value) {
-	at = in.Args[3:]
+// Box is the coordinates of a tensor map's box that an OpTensorLoad or OpTensorStore copies,
+// and its policy for L2 or nil.
+func (in *Instr) Box() (at []*Value, policy *Value) {
+	if at = in.Args[2:]; in.Op == OpTensorLoad {
+		at = at[1:]
+	}
 	if n := len(at) - 1; in.Has(Hinted) {
 		return at[:n], at[n]
 	}
@@ -105,20 +108,23 @@ func (b *Builder) Policy(p L2Policy) *Value {
 
 // TensorStore starts a copy of so many bytes of shared memory to a tensor map's box at the
 // given coordinates, innermost first, none of them negative. Elements outside the tensor
-// are dropped. It belongs to the thread's open group.
-func (b *Builder) TensorStore(from, tensor *Value, at []*Value, bytes int) {
-	b.tensorStore(from, tensor, at, bytes, 0)
+// are dropped. It belongs to the thread's open group. policy, unless nil, is one for L2.
+func (b *Builder) TensorStore(from, tensor *Value, at []*Value, bytes int, policy *Value) {
+	b.tensorStore(from, tensor, at, bytes, policy, 0)
 }
 
 // TensorAdd is TensorStore of elements that are added to those that are there, floats of 16
 // or 32 bits, each atomically, rounded to nearest.
-func (b *Builder) TensorAdd(from, tensor *Value, at []*Value, bytes int) {
-	b.tensorStore(from, tensor, at, bytes, Adds)
+func (b *Builder) TensorAdd(from, tensor *Value, at []*Value, bytes int, policy *Value) {
+	b.tensorStore(from, tensor, at, bytes, policy, Adds)
 }
 
-func (b *Builder) tensorStore(from, tensor *Value, at []*Value, bytes int, f Flags) {
+func (b *Builder) tensorStore(from, tensor *Value, at []*Value, bytes int, policy *Value, f Flags) {
 	from, off := b.split(from, 0)
 	args := append([]*Value{from, tensor}, at...)
+	if policy != nil {
+		args, f = append(args, policy), f|Hinted
+	}
 	b.check(OpTensorStore, Void, args)
 	in := b.emit(OpTensorStore, Void, args...)
 	in.Space, in.Offset, in.Imm, in.Flags = Shared, off, int64(bytes), f
@@ -153,16 +159,18 @@ func (b *Builder) MaxRegisters(n int, up bool) {
 }
 
 func (in *Instr) tensorOpcode() string {
+	at, _ := in.Box()
+	op := "cp.async.bulk.tensor." + strconv.Itoa(len(at)) + "d"
 	switch {
 	case in.Has(Adds):
-		return "cp.reduce.async.bulk.tensor." + strconv.Itoa(len(in.Args)-2) + "d.global.shared::cta.add.tile.bulk_group"
+		op = "cp.reduce.async.bulk.tensor." + strconv.Itoa(len(at)) + "d.global.shared::cta.add.tile.bulk_group"
 	case in.Op == OpTensorStore:
-		return "cp.async.bulk.tensor." + strconv.Itoa(len(in.Args)-2) + "d.global.shared::cta.tile.bulk_group"
-	}
-	at, _ := in.TensorLoad()
-	op := "cp.async.bulk.tensor." + strconv.Itoa(len(at)) + "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-	if in.Imm != 0 {
-		op += ".multicast::cluster"
+		op += ".global.shared::cta.tile.bulk_group"
+	default:
+		op += ".shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+		if in.Imm != 0 {
+			op += ".multicast::cluster"
+		}
 	}
 	return op + in.when(Hinted, ".L2::cache_hint")
 }

@@ -114,7 +114,7 @@ const (
 	Volatile                   // memory is shared with other threads beyond barriers
 	Fewer                      // registers are given up (max_registers)
 	Adds                       // to what is there (tensor_store)
-	Hinted                     // with a policy for L2 (tensor_load)
+	Hinted                     // with a policy for L2 (tensor_load, tensor_store)
 )
 
 // Result is the instruction's only result.

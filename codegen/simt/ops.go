@@ -118,7 +118,7 @@ const (
 	OpMbarCopied   // counts one when the thread's copies so far by OpCpAsync have landed
 	OpPolicy       // Imm: its L2Policy
 	OpTensorLoad   // (shared, tensor map, mbarrier, coordinates..., policy if Hinted); Imm: blocks of the cluster, a bit each, or 0
-	OpTensorStore  // (shared, tensor map, coordinates...); Imm: bytes of its box
+	OpTensorStore  // (shared, tensor map, coordinates..., policy if Hinted); Imm: bytes of its box
 	OpBulkCommit   // closes a group of the thread's tensor stores
 	OpBulkWait     // Imm: groups that may still read shared memory
 	OpProxyFence

@@ -217,7 +217,7 @@ func (w *walk) copyAsync(in *simt.Instr) {
 func (w *walk) tensorLoad(in *simt.Instr) {
 	blocks := int64(max(1, bits.OnesCount64(uint64(in.Imm)))) // that get the copy: each of them copies as much for the others
 	p := w.pointer(in)
-	at, _ := in.TensorLoad()
+	at, _ := in.Box()
 	w.boxes(in, at, &w.counts.Copies, func(from, to int64) {
 		if w.first[p] == 0 {
 			w.first[p] = from
@@ -234,7 +234,8 @@ func (w *walk) tensorLoad(in *simt.Instr) {
 // tensorStore counts a copy to global memory by a tensor map: of its box, the rows that
 // lie in the tensor.
 func (w *walk) tensorStore(in *simt.Instr) {
-	w.boxes(in, in.Args[2:], &w.counts.Writes, func(from, to int64) {
+	at, _ := in.Box()
+	w.boxes(in, at, &w.counts.Writes, func(from, to int64) {
 		for s := from / bench.SectorBytes; s <= (to-1)/bench.SectorBytes; s++ {
 			w.counts.Writes.Sectors++
 			w.writes.touch(s)
