@@ -81,7 +81,7 @@ func (r *raceState) packReads() {
 		for lines := p.lines; lines != 0; lines &= lines - 1 {
 			line := lines.first()
 			for i, c := range p.line(line) {
-				if s := r.firstReader(c.r); s != 0 {
+				if s := r.lastReader(c.r); s != 0 {
 					set.bytes[line] |= (1<<(1<<grain) - 1) << (i << grain)
 					set.s = s
 				}
@@ -155,18 +155,24 @@ func (r *raceState) compareLine(x *across, p *page, line int) {
 	for word := range lineWords {
 		var wm, rm uint32
 		var ws, rs stamp
+		several := false
 		for j := range per {
 			c := &cells[word*per+j]
 			if c.w != 0 {
 				wm |= whole << (j << grain)
 				ws = c.w
 			}
-			if rd := r.firstReader(c.r); rd != 0 {
+			if rd := r.lastReader(c.r); rd != 0 {
 				rm |= whole << (j << grain)
 				rs = rd
+				several = several || c.r&specialStamp != 0
 			}
 		}
 		addr := p.key<<shadowBits + uint64(line<<pageLineBits+4*word)
+		if rm != 0 && r.events[rs.event()].flags&eventReadOnly != 0 {
+			mine := meeter{r, x, p, addr, r.trace(x, rs, rm), rs.event(), false}
+			mine.stale(word)
+		}
 		if wm != 0 {
 			t := r.trace(x, ws, wm)
 			mine := meeter{r, x, p, addr, t, ws.event(), true}
@@ -181,20 +187,60 @@ func (r *raceState) compareLine(x *across, p *page, line int) {
 		if rm != 0 {
 			t := r.trace(x, rs, rm)
 			mine := meeter{r, x, p, addr, t, rs.event(), false}
-			mine.againstWrites(word)
-			mine.againstRivals(word)
+			if !several || x.line.w[word] == 0 {
+				mine.againstWrites(word)
+				mine.againstRivals(word)
+			} else {
+				r.readsAgainstWrites(&mine, word, cells[word*per:word*per+per])
+			}
 			x.keepRead(word, t)
 		}
 	}
 	x.store()
 }
 
-// firstReader is a cell's read, or one of several.
-func (r *raceState) firstReader(s stamp) stamp {
+// lastReader is a cell's read or, of several, that by the thread of the highest number:
+// who tells other blocks that all are done, and may do so too early, is most often the
+// first.
+func (r *raceState) lastReader(s stamp) stamp {
 	if s&specialStamp == 0 {
 		return s
 	}
-	return r.globalReaders.all[uint32(s&^specialStamp)].s
+	l := r.globalReaders.all
+	last := &l[uint32(s&^specialStamp)]
+	for i := last.next; i != 0; i = l[i].next {
+		if r.events[l[i].s.event()].warp > r.events[last.s.event()].warp {
+			last = &l[i]
+		}
+	}
+	return last.s
+}
+
+// readsAgainstWrites compares the reads of a word that several threads read with the
+// other blocks' writes of it.
+func (r *raceState) readsAgainstWrites(m *meeter, word int, cells []cell) {
+	l, grain := r.globalReaders.all, r.b.l.kern.globalGrain
+	for j := range cells {
+		s, bytes := cells[j].r, (uint32(1)<<(1<<grain)-1)<<(j<<grain)
+		if s&specialStamp == 0 {
+			if s != 0 {
+				m.readAgainstWrites(word, s, bytes)
+			}
+			continue
+		}
+		for i := uint32(s &^ specialStamp); i != 0; i = l[i].next {
+			if m.readAgainstWrites(word, l[i].s, bytes) {
+				break
+			}
+		}
+	}
+}
+
+func (m *meeter) readAgainstWrites(word int, s stamp, bytes uint32) bool {
+	m.mine, m.id = m.r.trace(m.x, s, bytes), s.event()
+	raced := m.againstWrites(word)
+	m.againstRivals(word)
+	return raced
 }
 
 // meeter is an access of a block that is compared with those of others.
@@ -242,7 +288,7 @@ func (m *meeter) against(old trace, oldWrote bool) bool {
 	}
 	if e.remote != nil && a.knownTo(e.remote[m.mine.lane()].of(block), old.lane()) {
 		if oldWrote && e.flags&eventProxy != 0 && a.flags&eventAsync == 0 && !a.knownTo(e.remote[m.mine.lane()].proxyOf(block).global, old.lane()) {
-			m.report(bench.MissingProxyFence, a, old.lane(), true)
+			m.report(bench.MissingProxyFence, a, old.lane(), unseenWrite)
 		}
 		return false
 	}
@@ -261,11 +307,14 @@ func (m *meeter) against(old trace, oldWrote bool) bool {
 	if async {
 		class = bench.AsyncCopyRace
 	}
-	m.report(class, a, old.lane(), oldWrote || a.flags&eventWrote != 0)
+	m.report(class, a, old.lane(), verb(oldWrote || a.flags&eventWrote != 0)+unordered)
 	return true
 }
 
-func (m *meeter) report(class bench.FaultClass, a *accessRecord, lane int, oldWrote bool) {
+// unordered is what is wrong with two accesses that race.
+const unordered = " it and nothing orders the two"
+
+func (m *meeter) report(class bench.FaultClass, a *accessRecord, lane int, how string) {
 	b := m.r.b
 	l := b.l
 	if !l.reports(class) {
@@ -287,10 +336,6 @@ func (m *meeter) report(class bench.FaultClass, a *accessRecord, lane int, oldWr
 	act := "reads"
 	if m.write || e.flags&eventWrote != 0 {
 		act = "writes"
-	}
-	how := verb(oldWrote) + " it and nothing orders the two"
-	if class == bench.MissingProxyFence {
-		how = unseenWrite
 	}
 	f.Message = fmt.Sprintf("%s global address %#x, %s: thread %v of block %v %s", act, addr, l.dev.mem.describe(addr), site.Thread, site.Block, how)
 }
@@ -475,18 +520,34 @@ func (r *raceState) writer(s stamp, h *heldUse) writer {
 	return by
 }
 
-// settleGlobal decides at the launch's end about values from global memory.
+// settleGlobal decides at the launch's end about values from global memory. A write by
+// another block is the defect only where it races with the read: else the value was needed
+// before anybody wrote it.
 func (l *launch) settleGlobal() {
 	x := &l.across
 	for i := range x.held {
 		h := &x.held[i]
-		if x.wroteElsewhere(l, h) {
+		if x.wroteElsewhere(l, h) && l.raced(h.o.src) {
 			continue
 		}
 		if f := l.faults.add(h.key, h.fault.Count); f != nil {
 			*f = h.fault
 		}
 	}
+}
+
+// raced says whether a race of an instruction is among the faults, or may have been left
+// out.
+func (l *launch) raced(in *ptx.Instruction) bool {
+	if l.faults.more > 0 || l.across.records.n >= l.across.records.most {
+		return true
+	}
+	for _, class := range []bench.FaultClass{bench.GlobalRace, bench.AsyncCopyRace} {
+		if !l.reports(class) || l.faults.names(class, in) {
+			return true
+		}
+	}
+	return false
 }
 
 // wroteElsewhere says whether another block wrote what was read.

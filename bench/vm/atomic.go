@@ -162,9 +162,11 @@ func atom(w *warp, in *inst) {
 		return
 	}
 	a := in.atom
-	if a.mem.space != ptx.SpaceShared && !w.b.mayShare() {
-		w.retry(stopTurn)
-		return
+	if a.mem.space != ptx.SpaceShared {
+		if !w.mayAct(in, true) {
+			return
+		}
+		w.b.heard = w.b.heard || len(a.mem.data) > 0
 	}
 	if w.undefs > 0 {
 		w.checkOperands(in, m)

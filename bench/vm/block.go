@@ -34,6 +34,12 @@ type block struct {
 	idle   int  // rounds in which every warp that could run only polled
 	barren int  // how often in a row as many as it gets, and nothing changed
 
+	pollRounds int // in which some warps polled what all blocks share, since the block changed it
+
+	heard      bool // it has read what others may write, since it last gave the turn away
+	handedOver bool // it has given the turn away for the operation that it is about to run
+	handOvers  int  // how often it has
+
 	barrenAt int64 // the launch's version then
 
 	faults     faultList
@@ -84,10 +90,11 @@ type reduction struct {
 type outcome uint8
 
 const (
-	blockDone  outcome = iota
-	blockTurn          // it waits for its turn
-	blockSpins         // it has its turn and polls for others
-	blockFatal         // the launch can't go on, for what the block did
+	blockDone      outcome = iota
+	blockTurn              // it waits for its turn
+	blockSpins             // it has its turn and polls for others
+	blockHandsOver         // it has its turn and gives it away
+	blockFatal             // the launch can't go on, for what the block did
 	blockAbort
 )
 
@@ -130,6 +137,10 @@ func (b *block) run() outcome {
 			case stopTurn:
 				b.within = true
 				return blockTurn
+			case stopHandsOver:
+				b.within = true
+				b.showsOthers()
+				return blockHandsOver
 			case stopAbort:
 				return blockAbort
 			case stopFatal:
@@ -151,7 +162,7 @@ func (b *block) run() outcome {
 				b.deadlock()
 				return b.finish()
 			}
-		case polls < ran:
+		case polls < ran && !b.pollsOn(polls):
 			b.idle, b.barren = 0, 0
 		default:
 			if b.idle++; b.idle <= maxIdle {
@@ -178,13 +189,34 @@ func (b *block) run() outcome {
 	return b.finish()
 }
 
-// spins gives the turn away: from here on the block sees what others wrote.
+// pollsOn says whether a round in which some warps only polled for other blocks is to
+// count as if all had: after many such rounds, as where a barrier lies between one poll
+// and the next, and the others come to it again and again.
+func (b *block) pollsOn(polls int) bool {
+	if polls == 0 || !b.polled || !b.turn {
+		return false
+	}
+	b.pollRounds++
+	return b.pollRounds > maxPollRounds
+}
+
+// maxPollRounds is how many rounds a block has in which some warps poll and others don't
+// before it gives its turn away.
+const maxPollRounds = 64
+
+// spins gives the turn away to those whom the block waits for.
 func (b *block) spins() outcome {
 	b.polled = false
+	b.showsOthers()
+	return blockSpins
+}
+
+// showsOthers is to come before the turn is given away: from here on the block sees what
+// others wrote.
+func (b *block) showsOthers() {
 	if b.race != nil && !b.race.hadTurn {
 		b.race.flush()
 	}
-	return blockSpins
 }
 
 // newRound starts over with the first warp.

@@ -36,6 +36,8 @@ type memOp struct {
 
 	order order
 	scope scope
+
+	readOnly bool // by the path for what the launch does not change
 }
 
 // bytes is what one lane accesses.
@@ -227,7 +229,7 @@ func (d *decoder) addressValue(in *inst, m *memOp, base *ptx.Operand) {
 // load is ld, in all its forms.
 func (d *decoder) load(bool) {
 	m := d.newMem(d.space())
-	d.take("nc", "proxy::readonly")
+	m.readOnly = d.take("nc", "proxy::readonly") != ""
 	d.ordering(m)
 	if m.order == release || m.order == acquireRelease {
 		d.refuse("a load does not release")

@@ -17,7 +17,7 @@ func (r *raceState) earlier(c *cell, at *side) stamp {
 	switch {
 	case read&specialStamp == 0:
 	case at.space == ptx.SpaceGlobal:
-		read = r.firstReader(read)
+		read = r.lastReader(read)
 	default:
 		read = 0
 	}

@@ -108,7 +108,8 @@ func (b *block) start(order int64) {
 	b.cluster.reset(len(b.warps))
 	b.waited = false
 	b.turn, b.polled, b.idle, b.ended, b.steps = false, false, 0, 0, l.startSteps()
-	b.barren, b.barrenAt = 0, 0
+	b.barren, b.barrenAt, b.pollRounds = 0, 0, 0
+	b.heard, b.handedOver, b.handOvers = false, false, 0
 	b.printed.Reset()
 	b.trace = lineTrace{limit: int(maxTrace / l.l2.size)}
 	b.was, b.refused = stuckState{}, false
@@ -159,6 +160,7 @@ func (b *block) start(order int64) {
 		w.enter(w.base)
 		w.async.reset()
 		w.meetings, w.lastPoll, w.gaveUp = w.meetings[:0], nil, false
+		w.polls = [mostPolls]recentPoll{}
 		w.bulk, w.wg = [warpSize]*bulkLane{}, wgmmaGroups{}
 		w.tensorLoads, w.tensorStores, w.tensorClocks, w.afterSync = nil, nil, nil, nil
 		w.setMode()

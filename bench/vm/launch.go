@@ -412,9 +412,9 @@ func (l *launch) give(b *block, why outcome) {
 		l.retire()
 	case blockTurn:
 		r.state = isParked
-	case blockSpins:
+	case blockSpins, blockHandsOver:
 		r.state, r.gaveWay = isParked, true
-		l.pass(b)
+		l.pass(b, why)
 	}
 	l.changed.Broadcast()
 }
@@ -475,104 +475,6 @@ func (l *launch) retire() {
 			return
 		}
 	}
-}
-
-// pass hands the turn on.
-func (l *launch) pass(b *block) {
-	l.steps += b.steps
-	b.turn, b.steps = false, 0
-	if l.steps > l.maxSteps {
-		if !b.blames() {
-			b.endless(l.steps)
-		}
-		l.end(b)
-		return
-	}
-	l.at = (l.at + 1) % len(l.ring)
-	l.idle++
-	l.retire()
-}
-
-// barren is how often in a row the block has come to do nothing but poll: 0
-// while other blocks may still change what it looks at.
-func (l *launch) barren(b *block) int {
-	if !b.polled { // on nothing that others change
-		b.barren++
-		return b.barren
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if b.barrenAt != l.version {
-		b.barrenAt, b.barren = l.version, 0
-	}
-	b.barren++
-	if len(l.ring) > 1 && l.idle < len(l.ring) && !l.doomed {
-		return 0
-	}
-	return b.barren
-}
-
-// others says whether a block that only polls should let others run: there are
-// some, and not all of them are known to be stuck as things are.
-func (l *launch) others(b *block, stuck bool) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.ring) < 2 || l.doomed {
-		return false
-	}
-	if stuck {
-		l.resident[b.order].stuckAt = l.version
-	}
-	if l.idle < len(l.ring) {
-		return true
-	}
-	for _, order := range l.ring {
-		if l.resident[order].stuckAt != l.version {
-			return true
-		}
-	}
-	l.doomed = true
-	return false
-}
-
-// lost says whether none of the blocks that wait for one another finds a way on
-// by itself, now that this one finds none.
-func (l *launch) lost(b *block) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.resident[b.order].lostAt = l.version
-	for _, order := range l.ring {
-		if l.hopeless {
-			break
-		}
-		if l.resident[order].lostAt != l.version {
-			return false
-		}
-	}
-	l.hopeless = true
-	return true
-}
-
-// mayShare says whether the block has the turn.
-func (b *block) mayShare() bool {
-	if b.turn {
-		return true
-	}
-	l := b.l
-	l.mu.Lock()
-	b.turn = len(l.ring) > 0 && l.ring[l.at] == b.order
-	l.mu.Unlock()
-	return b.turn
-}
-
-// touched notes that the block changed what all blocks share.
-func (b *block) touched() {
-	b.l.mu.Lock()
-	b.l.version++
-	b.l.idle = 0
-	b.l.doomed, b.l.hopeless = false, false
-	b.l.mu.Unlock()
-	b.idle, b.barren = 0, 0
 }
 
 // worker runs blocks, one at a time.

@@ -403,8 +403,8 @@ func (w *warp) mbarrierWait(in *inst, m uint32, addr *lanes64) {
 	}
 	w.pc++
 	if yes != m {
-		w.lastPoll, w.polledAt = in, w.executed // a test that failed: let others go on
-		w.stop = stopYield
+		w.notePoll(in)
+		w.stop = stopYield // a test that failed: let others go on
 	}
 }
 

@@ -212,6 +212,9 @@ func (r *raceState) access(w *warp, p *page, at *side, size int) []byte {
 	if !at.write && !r.off && r.events[at.id].flags&eventProxy != 0 {
 		r.seenByProxy(cells, at)
 	}
+	if !at.write && !r.off && r.events[at.id].flags&eventReadOnly != 0 {
+		r.staleReads(cells, at)
+	}
 	at.width = 1 << grain
 	for j := range cells {
 		c := &cells[j]

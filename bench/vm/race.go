@@ -99,6 +99,7 @@ const (
 	eventCopy                             // by cp.async: asynchronous, and yet no work of the async proxy
 	eventVague                            // any of those of a block
 	eventWrote                            // a write that stands where a cell's read does
+	eventReadOnly                         // by the path for what the launch does not change
 )
 
 func newRaceState(b *block) *raceState {
@@ -154,6 +155,9 @@ func (r *raceState) eventFor(w *warp, in *inst, m *memOp, flags eventFlags) uint
 	}
 	if m.order != weak {
 		flags |= eventStrong
+	}
+	if m.readOnly {
+		flags |= eventReadOnly
 	}
 	c.tick, c.id = w.clock.tick, r.newEvent(w, w.source(in), flags, m.scope, w.mask)
 	return c.id
@@ -359,7 +363,7 @@ func (r *raceState) report(s stamp, at *side, otherWrote bool) {
 	if r.b.faults.again(faultKey{class: class, in: at.w.source(at.in), other: e.src}, 1) {
 		return
 	}
-	r.reportAs(class, at, e.src, int(e.warp), lane, verb(otherWrote || e.flags&eventWrote != 0)+" it and nothing orders the two")
+	r.reportAs(class, at, e.src, int(e.warp), lane, verb(otherWrote || e.flags&eventWrote != 0)+unordered)
 }
 
 func verb(wrote bool) string {

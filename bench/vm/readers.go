@@ -87,7 +87,7 @@ func (r *raceState) addReader(c *cell, me stamp, at *side) {
 	if c.r&specialStamp == 0 {
 		switch {
 		case c.r.event() == at.id && (at.several != 0 || !r.b.l.kern.parts):
-			c.r |= severalLanes
+			c.r = again(c.r, me, at)
 		case r.before(c.r, at.w, at.lane) || r.succeeds(c.r, at):
 			c.r = me
 		default:
@@ -115,7 +115,7 @@ func (r *raceState) addReader(c *cell, me stamp, at *side) {
 		after = e
 		if e.s.event() == at.id && !r.b.l.kern.parts {
 			if e.s.lane() != at.lane {
-				e.s |= severalLanes
+				e.s = again(e.s, me, at)
 			}
 			return
 		}
@@ -125,6 +125,15 @@ func (r *raceState) addReader(c *cell, me stamp, at *side) {
 		}
 	}
 	c.r = l.stamp(l.add(reader{s: me, epoch: r.epoch, next: n, common: at.wide}))
+}
+
+// again is the stamp of a read by several lanes of an instruction. In global memory the
+// last of them is named, as who tells other blocks that all are done is most often the first.
+func again(s, me stamp, at *side) stamp {
+	if at.space == ptx.SpaceGlobal {
+		s = me
+	}
+	return s | severalLanes
 }
 
 // readCells has a read noted in neighbouring cells by a function that says whether

@@ -15,11 +15,13 @@ func strongAccess(w *warp, in *inst) {
 		w.pc++
 		return
 	}
-	if in.mem.space != ptx.SpaceShared && !w.b.mayShare() {
-		w.retry(stopTurn)
-		return
-	}
 	load := in.rule == ruleLoad
+	if in.mem.space != ptx.SpaceShared {
+		if !w.mayAct(in, !load) {
+			return
+		}
+		w.b.heard = w.b.heard || load
+	}
 	r := w.b.race
 	var addr lanes64
 	if r != nil && !r.off {
@@ -116,17 +118,53 @@ func (w *warp) runMasked(in *inst, m uint32) {
 	w.setMode()
 }
 
-// pollGap is how close together two polls are when they are the same loop's.
-const pollGap = 256
+// pollGap is how close together two polls are when they are the same loop's, which may
+// poll with up to mostPolls instructions.
+const (
+	pollGap   = 256
+	mostPolls = 4
+)
+
+// recentPoll is an instruction that a warp polled with, and what w.executed was then.
+type recentPoll struct {
+	in *inst
+	at int64
+}
 
 // poll notes that the warp looked at something that others change. Doing so
 // again and again, it lets the others run.
 func (w *warp) poll(in *inst) {
-	if w.lastPoll == in && w.executed-w.polledAt < pollGap {
+	if w.pollsAgain(in) {
 		w.stop = stopYield
 		if in.mem == nil || in.mem.space != ptx.SpaceShared {
 			w.b.polled = true
 		}
 	}
-	w.lastPoll, w.polledAt = in, w.executed
+	w.notePoll(in)
+}
+
+// notePoll makes an instruction the one that the warp polled with last.
+func (w *warp) notePoll(in *inst) {
+	w.lastPoll = in
+	at := 0 // of this one, or the oldest
+	for i := range w.polls {
+		if w.polls[i].in == in {
+			at = i
+			break
+		}
+		if w.polls[i].at < w.polls[at].at {
+			at = i
+		}
+	}
+	w.polls[at] = recentPoll{in, w.executed}
+}
+
+// pollsAgain says whether an instruction is one that the warp has just polled with.
+func (w *warp) pollsAgain(in *inst) bool {
+	for i := range w.polls {
+		if w.polls[i].in == in {
+			return w.executed-w.polls[i].at < pollGap
+		}
+	}
+	return false
 }

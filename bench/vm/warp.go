@@ -54,7 +54,7 @@ type warp struct {
 	clock                     warpClock
 
 	lastPoll *inst
-	polledAt int64 // w.executed then
+	polls    [mostPolls]recentPoll
 
 	local     []byte // of the lanes one after the other
 	localSize int64  // of one lane
@@ -112,13 +112,14 @@ type join struct {
 type stop uint8
 
 const (
-	running   stop = iota
-	stopPath       // the current path ended or waits
-	stopLimit      // w.limit is reached
-	stopYield      // the path polls; others first
-	stopTurn       // the instruction needs the block's turn
-	stopAbort      // the launch is over
-	stopFatal      // the launch can't go on
+	running       stop = iota
+	stopPath           // the current path ended or waits
+	stopLimit          // w.limit is reached
+	stopYield          // the path polls; others first
+	stopTurn           // the instruction needs the block's turn
+	stopHandsOver      // the block gives its turn away before the instruction
+	stopAbort          // the launch is over
+	stopFatal          // the launch can't go on
 )
 
 // frame is the registers of one call of a function.
