@@ -66,3 +66,32 @@ func TestArrivalsCoverEarlierCopies(t *testing.T) {
 		}
 	}
 }
+
+// TestTryWaitTimesOut: a wait that asks once and reads whatever the answer is found by some
+// schedule, as the answer may be no.
+func TestTryWaitTimesOut(t *testing.T) {
+	p := small{
+		target: "sm_90", decls: ".shared .align 128 .b8 sm[640];", block: 64, regs: ".reg .b32 %a, %b; .reg .b64 %g; .reg .pred %p, %q;",
+		body: `mov.u32 %a, sm; mad.lo.u32 %a, %t, 4, %a; setp.eq.u32 %q, %t, 0; @%q mbarrier.init.shared.b64 [sm+512], 1; bar.sync 0;
+@%q mbarrier.arrive.expect_tx.shared.b64 _, [sm+512], 256; @%q cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [sm], [%in0], 256, [sm+512];
+mbarrier.try_wait.parity.shared.b64 %p, [sm+512], 0; /*early*/ @%p bra DONE;
+W: mbarrier.try_wait.parity.shared.b64 %p, [sm+512], 0; @!%p bra W;
+DONE: /*late*/ mad.wide.u32 %g, %t, 4, %in1; st.global.u32 [%g], %b;`,
+	}
+	const read = "ld.shared.u32 %b, [%a];"
+	found := 0
+	for seed := range uint64(16) {
+		early, late := p, p
+		early.body, late.body = replace(p.body, "/*early*/", read), replace(p.body, "/*late*/", read)
+		early.opt = vm.Options{Schedule: vm.Shuffle, Seed: seed}
+		late.opt = early.opt
+		_, rep := late.run(t, make([]byte, 256), make([]byte, 256))
+		require.Empty(t, rep.Faults, "seed %d", seed)
+		_, rep = early.run(t, make([]byte, 256), make([]byte, 256))
+		for _, f := range rep.Faults {
+			require.Equal(t, bench.AsyncCopyRace, f.Class)
+			found++
+		}
+	}
+	require.Positive(t, found)
+}

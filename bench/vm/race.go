@@ -45,7 +45,7 @@ type raceState struct {
 	unseen    unseenCopies       // that have landed
 	stores    pendingStores      // writes of global memory in flight
 	fetches   fetches            // reads of it
-	arrivals  faultList          // held back: more than an mbarrier expects
+	arrivals  faultList          // held back: more than an mbarrier expects, and waits for phases long over
 	astray    faultList          // held back: addresses of tensor memory that are none
 	told      map[uint32]uint32  // ticks of mbarriers' clocks at the last barrier of the block
 	unready   bool               // an mbarrier was used that was not known to be initialised
