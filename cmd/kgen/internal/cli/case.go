@@ -87,7 +87,7 @@ func (a *app) newCase(ctx context.Context, name, kernel, gpuName, file string, c
 	if exists(file) {
 		return usagef("%s is there: want another -o, or that file out of the way", file)
 	}
-	if err := checkOutput(file); err != nil {
+	if err := checkOutput("-o", file); err != nil {
 		return err
 	}
 	if launch {
@@ -135,7 +135,7 @@ func (a *app) newCase(ctx context.Context, name, kernel, gpuName, file string, c
 // another kernel's case from the same source.
 func checkSamePTX(file string, text []byte) error {
 	if !exists(file) {
-		return checkOutput(file)
+		return checkOutput("-o", file)
 	}
 	there, err := userfile.Read(file, ptx.MaxSource)
 	if err != nil {

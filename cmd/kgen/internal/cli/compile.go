@@ -112,10 +112,10 @@ func (f *compileFiles) check() error {
 	case f.ptx != "" && f.ptx == f.launch:
 		return usagef("--launch %s: that is --ptx: want another file", f.launch)
 	}
-	if err := checkOutput(f.cubin); err != nil {
+	if err := checkOutput("-o", f.cubin); err != nil {
 		return err
 	}
-	if err := checkOutput(f.ptx); err != nil {
+	if err := checkOutput("--ptx", f.ptx); err != nil {
 		return err
 	}
 	return checkLaunch(f.launch, f.cubin)

@@ -190,7 +190,7 @@ has it, and an import brings that back; of a CSV it brings back what the columns
 		Example: "  kgen db export --run 3 --format t4 -o results.json\n  kgen db export >all.json",
 		RunE: func(*cobra.Command, []string) error {
 			if file != "" {
-				if err := checkOutput(file); err != nil {
+				if err := checkOutput("-o", file); err != nil {
 					return err
 				}
 			}

@@ -55,7 +55,7 @@ What stage tile prints can be edited and read back as a file.`,
 			c.Flags().StringVarP(&file, "output", "o", "", "write to `FILE`, whole or not at all; - is standard output")
 		},
 		run: func(ctx context.Context, j *job) error {
-			if err := checkOutput(file); err != nil {
+			if err := checkOutput("-o", file); err != nil {
 				return err
 			}
 			if err := checkLaunch(launch, file); err != nil {
@@ -97,7 +97,7 @@ What stage tile prints can be edited and read back as a file.`,
 			if launch != "" {
 				return usagef("--launch %s: a file's program has no sizes to launch it for: want a family", launch)
 			}
-			if err := checkOutput(file); err != nil {
+			if err := checkOutput("-o", file); err != nil {
 				return err
 			}
 			program, err := readProgram(name)

@@ -51,9 +51,9 @@ func reason(err error) error {
 	return err
 }
 
-// checkOutput finds out whether a file can be written, before the work whose
-// result it is for. Standard output can.
-func checkOutput(file string) error {
+// checkOutput finds out whether the file of a flag can be written, before the work
+// whose result it is for. Standard output can.
+func checkOutput(flag, file string) error {
 	if toStdout(file) {
 		return nil
 	}
@@ -63,15 +63,15 @@ func checkOutput(file string) error {
 	}
 	switch info, err := os.Stat(real); {
 	case err == nil && info.IsDir():
-		return usagef("-o %s: a folder: want a file", file)
+		return usagef("%s %s: a folder: want a file", flag, file)
 	case err == nil && !info.Mode().IsRegular():
 		return nil // a device or pipe
 	}
 	parent := filepath.Dir(real)
 	if _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist) {
-		return usagef("-o %s: no folder %s", file, parent)
+		return usagef("%s %s: no folder %s", flag, file, parent)
 	}
-	return checkFolder("-o", file, parent)
+	return checkFolder(flag, file, parent)
 }
 
 // checkFolder finds out whether files can be made in a folder or, while it does

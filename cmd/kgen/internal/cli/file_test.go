@@ -21,18 +21,18 @@ func TestWriteFile(t *testing.T) {
 	require.NoError(t, writeFile("-o", link, []byte("three")))
 	require.Equal(t, "three", string(must(os.ReadFile(file))), "a link is followed, not replaced")
 
-	require.NoError(t, checkOutput(file))
-	require.NoError(t, checkOutput(link))
-	require.NoError(t, checkOutput(filepath.Join(dir, "new")))
-	require.NoError(t, checkOutput(os.DevNull))
+	require.NoError(t, checkOutput("-o", file))
+	require.NoError(t, checkOutput("-o", link))
+	require.NoError(t, checkOutput("-o", filepath.Join(dir, "new")))
+	require.NoError(t, checkOutput("-o", os.DevNull))
 	for name, want := range map[string]string{
 		dir:                            "a folder: want a file",
 		filepath.Join(dir, "no", "b"):  "no folder " + filepath.Join(dir, "no"),
 		filepath.Join(file, "b"):       file + " is a file: want a folder",
 		filepath.Join(file, "no", "b"): file + " is a file: want a folder",
 	} {
-		require.EqualError(t, checkOutput(name), "-o "+name+": "+want)
-		require.Equal(t, exitUsage, exitCode(checkOutput(name)))
+		require.EqualError(t, checkOutput("-o", name), "-o "+name+": "+want)
+		require.Equal(t, exitUsage, exitCode(checkOutput("-o", name)))
 		require.ErrorContains(t, writeFile("-o", name, nil), "-o "+name+": ")
 	}
 
@@ -48,7 +48,7 @@ func TestWriteFileRefused(t *testing.T) {
 	}
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(dir, 0o500))
-	require.Equal(t, exitFailed, exitCode(checkOutput(filepath.Join(dir, "a"))))
+	require.Equal(t, exitFailed, exitCode(checkOutput("-o", filepath.Join(dir, "a"))))
 	require.Equal(t, exitFailed, exitCode(writeFile("-o", filepath.Join(dir, "a"), nil)))
 	require.Empty(t, must(os.ReadDir(dir)))
 }

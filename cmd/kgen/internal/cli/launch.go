@@ -30,7 +30,7 @@ func checkLaunch(file, output string) error {
 	case file == output:
 		return usagef("--launch %s: that is -o: want another file", file)
 	}
-	return checkOutput(file)
+	return checkOutput("--launch", file)
 }
 
 // describe says how to launch what was compiled for a job. Compiler and files are the caller's.

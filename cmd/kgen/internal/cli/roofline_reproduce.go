@@ -98,7 +98,7 @@ func checkFigure(file string) error {
 	if info, err := os.Stat(file); err == nil && info.Mode()&os.ModeNamedPipe != 0 { // it may have no reader
 		return usagef("-o %s: a pipe: want a file", file)
 	}
-	return checkOutput(file)
+	return checkOutput("-o", file)
 }
 
 // drawTo writes a figure in the format that the file's name ends in.

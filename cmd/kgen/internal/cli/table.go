@@ -38,7 +38,7 @@ func (a *app) tableMake() *cobra.Command {
 		Example: "  kgen table make -o table.json",
 		RunE: func(*cobra.Command, []string) error {
 			if file != "" {
-				if err := checkOutput(file); err != nil {
+				if err := checkOutput("-o", file); err != nil {
 					return err
 				}
 			}

@@ -213,13 +213,13 @@ func (a *app) tune(ctx context.Context, j *job, f *tuneFlags) error {
 	if f.explain != "" {
 		return a.explainConfig(ctx, j, f)
 	}
-	if f.shapes != "" {
-		return a.tuneShapes(ctx, j, f)
-	}
 	if f.dir != "" {
 		if err := checkFolder("-o", f.dir, f.dir); err != nil {
 			return err
 		}
+	}
+	if f.shapes != "" {
+		return a.tuneShapes(ctx, j, f)
 	}
 	s, err := a.tuningStore(f)
 	if err != nil {
