@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -68,6 +69,9 @@ func withoutToken(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(e string) bool { return strings.HasPrefix(e, tokenEnv+"=") })
 }
 
+// userInfo is what a URL has before its host: a password may hold an @ too.
+var userInfo = regexp.MustCompile(`://.*@`)
+
 // commandLine is how the program was called, without secrets: it is recorded.
 func commandLine(args []string) string {
 	out := slices.Clone(args)
@@ -77,10 +81,8 @@ func commandLine(args []string) string {
 			out[i] = "--token=..."
 		case a == "--token" && i+1 < len(out):
 			out[i+1] = "..."
-		case strings.Contains(a, "://") && strings.Contains(a, "@"):
-			scheme, rest, _ := strings.Cut(a, "://")
-			_, host, _ := strings.Cut(rest, "@")
-			out[i] = scheme + "://...@" + host
+		default:
+			out[i] = userInfo.ReplaceAllString(a, "://...@")
 		}
 	}
 	return strings.Join(out, " ")
