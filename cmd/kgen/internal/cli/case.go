@@ -109,14 +109,11 @@ func (a *app) newCase(ctx context.Context, name, kernel, gpuName, file string, c
 	if err != nil {
 		return err
 	}
-	beside, err := filepath.Rel(filepath.Dir(file), ptxFile)
-	if err != nil {
-		beside, err = filepath.Abs(ptxFile)
-	}
+	named, err := beside(ptxFile, file)
 	if err != nil {
 		return err
 	}
-	files := []atomicfile.File{atomicfile.Bytes(file, []byte(bench.NewCase(k, beside)))}
+	files := []atomicfile.File{atomicfile.Bytes(file, []byte(bench.NewCase(k, named)))}
 	if ptxFile != name {
 		files = append(files, atomicfile.Bytes(ptxFile, text))
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -195,14 +194,6 @@ func virtualArch(gpu *target.GPU) string {
 // readSource reads a file of at most as many bytes as PTX may have.
 func readSource(name string) ([]byte, error) {
 	return userfile.Read(name, ptx.MaxSource)
-}
-
-func readAll(name string, r io.Reader, most int64) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r, most+1))
-	if err == nil && int64(len(text)) > most {
-		err = fmt.Errorf("%s: want at most %d bytes", name, most)
-	}
-	return text, err
 }
 
 // pickKernel finds the kernel that a name means: as the module has it, or as

@@ -88,14 +88,12 @@ func sourceOf(name string) string {
 // parameterTypes are the types of a kernel's parameters as far as its name or its source, ""
 // for none, tells them.
 func parameterTypes(kernel, source string) []string {
-	list := ""
 	if full := demangle.Filter(kernel); full != kernel {
-		from := strings.Index(full, demangle.Filter(kernel, demangle.NoParams)+"(")
-		if from < 0 || !strings.HasSuffix(full, ")") {
-			return nil
+		_, list, ok := strings.Cut(full, demangle.Filter(kernel, demangle.NoParams)+"(")
+		if list, closed := strings.CutSuffix(list, ")"); ok && closed {
+			return split(list)
 		}
-		list = full[from+len(demangle.Filter(kernel, demangle.NoParams))+1 : len(full)-1]
-		return split(list)
+		return nil
 	}
 	found := regexp.MustCompile(`\b` + regexp.QuoteMeta(kernel) + `\s*\(([^()]*)\)\s*\{`).FindStringSubmatch(source)
 	if found == nil {

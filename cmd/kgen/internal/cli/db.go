@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -189,10 +190,8 @@ them from it. T4 results and Kernel Tuner caches also hold each evaluation as th
 has it, and an import brings that back; of a CSV it brings back what the columns say.`,
 		Example: "  kgen db export --run 3 --format t4 -o results.json\n  kgen db export >all.json",
 		RunE: func(*cobra.Command, []string) error {
-			if file != "" {
-				if err := checkOutput("-o", file); err != nil {
-					return err
-				}
+			if err := checkOutput("-o", file); err != nil {
+				return err
 			}
 			return a.withStore(f, func(s *store.Store) error {
 				runs, err := recorded(s, f.runs)
@@ -222,9 +221,11 @@ otherwise. Measured times are not compared with predicted ones.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			var ids [2]int64
 			for i, text := range args {
-				if _, err := fmt.Sscanf(text+"\n", "%d\n", &ids[i]); err != nil {
+				id, err := strconv.ParseInt(text, 10, 64)
+				if err != nil {
 					return usagef("run %q: want a number that kgen db list shows", text)
 				}
+				ids[i] = id
 			}
 			return a.withStore(f, func(s *store.Store) error {
 				runs, err := recorded(s, ids[:])

@@ -21,11 +21,17 @@ import (
 // they are made.
 var stages = []string{"tile", "staged", "simt", "cuda", "ptx", "sass"}
 
+// emitFlags are what kgen emit takes beside the problem or the file.
+type emitFlags struct {
+	stage            choice
+	maps             choice
+	set              []string
+	passes, portable bool
+	file, launch     string
+}
+
 func (a *app) emitCommand() *cobra.Command {
-	stage, maps := &choice{words: stages}, mapsChoice()
-	var set []string
-	var passes, portable bool
-	var file, launch string
+	f := &emitFlags{stage: choice{words: stages}, maps: *mapsChoice()}
 	return a.familyCommand(familyVerb{
 		name:  "emit",
 		short: "Print a kernel at any stage of its compilation",
@@ -46,71 +52,77 @@ What stage tile prints can be edited and read back as a file.`,
   kgen emit gemm --gpu h100 --stage cuda -o gemm.cu --launch gemm.json
   kgen emit gemm --gpu a100 --passes | less`,
 		flags: func(c *cobra.Command) {
-			choiceFlag(c, stage, "stage", "what to print (default cuda)")
-			settingFlag(c, &set)
-			launchFlag(c, &launch)
-			c.Flags().BoolVar(&portable, "portable", false, "leave out tensor maps and what only the GPU's own architecture has, such as wgmma on sm_90a")
-			choiceFlag(c, maps, "maps", mapsDoc)
-			c.Flags().BoolVar(&passes, "passes", false, "print the program after each pass, and what --stage names if given")
-			c.Flags().StringVarP(&file, "output", "o", "", "write to `FILE`, whole or not at all; - is standard output")
+			choiceFlag(c, &f.stage, "stage", "what to print (default cuda)")
+			settingFlag(c, &f.set)
+			launchFlag(c, &f.launch)
+			c.Flags().BoolVar(&f.portable, "portable", false, "leave out tensor maps and what only the GPU's own architecture has, such as wgmma on sm_90a")
+			choiceFlag(c, &f.maps, "maps", mapsDoc)
+			c.Flags().BoolVar(&f.passes, "passes", false, "print the program after each pass, and what --stage names if given")
+			c.Flags().StringVarP(&f.file, "output", "o", "", "write to `FILE`, whole or not at all; - is standard output")
 		},
-		run: func(ctx context.Context, j *job) error {
-			if err := checkOutput("-o", file); err != nil {
-				return err
-			}
-			if err := checkLaunch(launch, file); err != nil {
-				return err
-			}
-			config, err := j.config(set)
-			if err != nil {
-				return err
-			}
-			l := a.listing(ctx, stage.value, passes, codegen.Options{Portable: portable, Prologue: maps.value == byPrologue})
-			c, plan, err := j.lower(config, l.options())
-			if err != nil {
-				return err
-			}
-			text, err := l.text(c)
-			if err != nil {
-				return compileError(err)
-			}
-			if launch != "" {
-				d, err := j.describe(config, c, plan)
-				if err != nil {
-					return err
-				}
-				if text, err = emitLaunch(d, launch, file, l.stage, text); err != nil {
-					return err
-				}
-			}
-			return a.write(file, []byte(text))
-		},
+		run:     func(ctx context.Context, j *job) error { return a.emit(ctx, j, f) },
 		endings: []string{".tile"},
-		file: func(ctx context.Context, name, gpuName string) error {
-			gpu, err := lookupGPU(gpuName)
-			if err != nil {
-				return err
-			}
-			if len(set) > 0 {
-				return usagef("--set %s: a file has no parameters, want a family", set[0])
-			}
-			if launch != "" {
-				return usagef("--launch %s: a file's program has no sizes to launch it for: want a family", launch)
-			}
-			if err := checkOutput("-o", file); err != nil {
-				return err
-			}
-			program, err := readProgram(name)
-			if err != nil {
-				return usage(err)
-			}
-			text, err := a.listing(ctx, stage.value, passes, codegen.Options{Portable: portable, Prologue: maps.value == byPrologue}).file(program, gpu)
-			if err != nil {
-				return fileError(name, err)
-			}
-			return a.write(file, []byte(text))
-		},
+		file:    func(ctx context.Context, name, gpu string) error { return a.emitFile(ctx, name, gpu, f) },
 	})
+}
+
+// emit prints a configuration of a family.
+func (a *app) emit(ctx context.Context, j *job, f *emitFlags) error {
+	if err := checkOutput("-o", f.file); err != nil {
+		return err
+	}
+	if err := checkLaunch(f.launch, f.file); err != nil {
+		return err
+	}
+	config, err := j.config(f.set)
+	if err != nil {
+		return err
+	}
+	l := a.listing(ctx, f)
+	c, plan, err := j.lower(config, l.options())
+	if err != nil {
+		return err
+	}
+	text, err := l.text(c)
+	if err != nil {
+		return compileError(err)
+	}
+	if f.launch != "" {
+		d, err := j.describe(config, c, plan)
+		if err != nil {
+			return err
+		}
+		if text, err = emitLaunch(d, f.launch, f.file, l.stage, text); err != nil {
+			return err
+		}
+	}
+	return a.write(f.file, []byte(text))
+}
+
+// emitFile prints the program of a file.
+func (a *app) emitFile(ctx context.Context, name, gpuName string, f *emitFlags) error {
+	gpu, err := lookupGPU(gpuName)
+	if err != nil {
+		return err
+	}
+	if len(f.set) > 0 {
+		return usagef("--set %s: a file has no parameters, want a family", f.set[0])
+	}
+	if f.launch != "" {
+		return usagef("--launch %s: a file's program has no sizes to launch it for: want a family", f.launch)
+	}
+	if err := checkOutput("-o", f.file); err != nil {
+		return err
+	}
+	program, err := readProgram(name)
+	if err != nil {
+		return usage(err)
+	}
+	text, err := a.listing(ctx, f).file(program, gpu)
+	if err != nil {
+		return fileError(name, err)
+	}
+	return a.write(f.file, []byte(text))
 }
 
 // byPrologue is who makes tensor maps where launches do not take them as parameters.
@@ -172,8 +184,11 @@ type listing struct {
 	dumps strings.Builder
 }
 
-func (a *app) listing(ctx context.Context, stage string, passes bool, asked codegen.Options) *listing {
-	return &listing{stage: stage, passes: passes, asked: asked, sass: func(c *codegen.Compiled) (string, error) { return a.sass(ctx, c) }}
+func (a *app) listing(ctx context.Context, f *emitFlags) *listing {
+	return &listing{
+		stage: f.stage.value, passes: f.passes, asked: codegen.Options{Portable: f.portable, Prologue: f.maps.value == byPrologue},
+		sass: func(c *codegen.Compiled) (string, error) { return a.sass(ctx, c) },
+	}
 }
 
 // sass is what a compiler makes of a program, as nvdisasm prints it.

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,6 +11,22 @@ import (
 
 	"github.com/kgen-dev/kgen/codegen/atomicfile"
 )
+
+// readAll reads at most so many bytes of what is no file, such as standard input; more
+// are an error that calls it name.
+func readAll(name string, r io.Reader, most int64) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = fmt.Errorf("%s: want at most %d bytes", name, most)
+	}
+	return text, err
+}
+
+// exists tells whether there is anything of a name.
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}
 
 // toStdout tells whether -o means standard output.
 func toStdout(file string) bool { return file == "" || file == "-" }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -16,10 +17,17 @@ import (
 	"github.com/kgen-dev/kgen/tune/store"
 )
 
+// generateFlags are what kgen generate takes beside the families.
+type generateFlags struct {
+	maps        choice
+	gpus, rules []string
+	dir         string
+	name        string // of the package; "" for the folder's
+	store       string
+}
+
 func (a *app) generateCommand() *cobra.Command {
-	maps := mapsChoice()
-	var gpus, rules []string
-	var dir, name, file string
+	f := &generateFlags{maps: *mapsChoice()}
 	c := &cobra.Command{
 		Use:   "generate FAMILY[:FLAG=VALUE,...]...",
 		Short: "Write a Go package that carries kernels to other programs",
@@ -51,61 +59,62 @@ files leaves a package that does not compile, and the next one mends it. The sam
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error {
-			if dir == "" {
-				return usagef("-o is missing: want the folder of the package")
-			}
-			if len(gpus) == 0 {
-				return usagef("--gpu is missing: want names such as a100,h100; kgen gpus lists them")
-			}
-			if !c.Flags().Changed("package") {
-				name = filepath.Base(dir)
-			}
-			if err := packageFolder(dir); err != nil {
-				return err
-			}
-			if err := checkFolder("-o", dir, dir); err != nil {
-				return err
-			}
-			if err := gopkg.CheckName(name); err != nil {
-				return usage(err)
-			}
-			g := &generator{app: a, store: file, prologue: maps.value == byPrologue}
-			var err error
-			if g.rules, err = readRules(rules); err != nil {
-				return err
-			}
-			defer g.close()
-			p, err := g.collect(args, gpus, name)
-			if err != nil {
-				return err
-			}
-			if err := g.unusedRule(); err != nil {
-				return err
-			}
-			files, err := gopkg.Write(p)
-			if err != nil {
-				return usage(err)
-			}
-			if err := writePackage(dir, p, files); err != nil {
-				return err
-			}
-			g.tell()
-			return nil
-		},
+		RunE: func(_ *cobra.Command, args []string) error { return a.generate(args, f) },
 		ValidArgsFunction: func(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 			return familyNames(), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 	c.Flags().SortFlags = false
-	c.Flags().StringSliceVar(&gpus, "gpu", nil, "`NAMES` of the GPUs, as h100,a100")
-	filledFlag(c, &dir, "output", "o", "`FOLDER` of the package")
-	filledFlag(c, &name, "package", "", "`NAME` of the package (default the folder's)")
-	filledFlag(c, &file, "store", "", "`FILE` of tuning results (default the one that tune writes)")
-	c.Flags().StringArrayVar(&rules, "rule", nil, "`FILE` of a rule that kgen tune --shapes wrote, by which plans choose configurations; may be given again")
-	choiceFlag(c, maps, "maps", mapsDoc+"; such kernels then stand beside the others")
+	c.Flags().StringSliceVar(&f.gpus, "gpu", nil, "`NAMES` of the GPUs, as h100,a100")
+	filledFlag(c, &f.dir, "output", "o", "`FOLDER` of the package")
+	filledFlag(c, &f.name, "package", "", "`NAME` of the package (default the folder's)")
+	filledFlag(c, &f.store, "store", "", "`FILE` of tuning results (default the one that tune writes)")
+	c.Flags().StringArrayVar(&f.rules, "rule", nil, "`FILE` of a rule that kgen tune --shapes wrote, by which plans choose configurations; may be given again")
+	choiceFlag(c, &f.maps, "maps", mapsDoc+"; such kernels then stand beside the others")
 	mustComplete(c, "gpu", completeGPUFlag)
 	return c
+}
+
+// generate writes the package of the families that args name.
+func (a *app) generate(args []string, f *generateFlags) error {
+	if f.dir == "" {
+		return usagef("-o is missing: want the folder of the package")
+	}
+	if len(f.gpus) == 0 {
+		return usagef("--gpu is missing: want names such as a100,h100; kgen gpus lists them")
+	}
+	if err := packageFolder(f.dir); err != nil {
+		return err
+	}
+	if err := checkFolder("-o", f.dir, f.dir); err != nil {
+		return err
+	}
+	name := cmp.Or(f.name, filepath.Base(f.dir))
+	if err := gopkg.CheckName(name); err != nil {
+		return usage(err)
+	}
+	g := &generator{app: a, store: f.store, prologue: f.maps.value == byPrologue}
+	defer g.close()
+	var err error
+	if g.rules, err = readRules(f.rules); err != nil {
+		return err
+	}
+	p, err := g.collect(args, f.gpus, name)
+	if err != nil {
+		return err
+	}
+	if err := g.unusedRule(); err != nil {
+		return err
+	}
+	files, err := gopkg.Write(p)
+	if err != nil {
+		return usage(err)
+	}
+	if err := writePackage(f.dir, p, files); err != nil {
+		return err
+	}
+	g.tell()
+	return nil
 }
 
 // generator collects what goes into a package.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -163,10 +162,4 @@ func (a *app) reportPTX(name string, err error) error {
 		r.Errors = append(r.Errors, ptxError{Line: int(e.Pos.Line), Column: int(e.Pos.Col), Message: e.Msg})
 	}
 	return a.printJSON(r)
-}
-
-// exists tells whether there is anything of a name.
-func exists(name string) bool {
-	_, err := os.Lstat(name)
-	return err == nil
 }

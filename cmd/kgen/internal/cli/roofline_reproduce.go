@@ -28,12 +28,7 @@ NAME is one of ` + strings.Join(reproduce.Names(), ", ") + `.`,
   kgen roofline reproduce --json -o figures`,
 		Args:              positional("[NAME]"),
 		ValidArgsFunction: cobra.FixedCompletions(reproduce.Names(), cobra.ShellCompDirectiveNoFileComp),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return a.reproduce(args, output)
-			}
-			return a.reproduce(nil, output)
-		},
+		RunE:              func(_ *cobra.Command, args []string) error { return a.reproduce(args, output) },
 	}
 	c.Flags().StringVarP(&output, "output", "o", "", "draw the figure to `FILE`, which ends in "+plot.Formats+"; without NAME all figures as SVG to a folder")
 	a.jsonFlag(c)

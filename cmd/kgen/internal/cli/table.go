@@ -37,10 +37,8 @@ func (a *app) tableMake() *cobra.Command {
 		Use: "make", Short: "Make a table of what the store holds", Args: positional(),
 		Example: "  kgen table make -o table.json",
 		RunE: func(*cobra.Command, []string) error {
-			if file != "" {
-				if err := checkOutput("-o", file); err != nil {
-					return err
-				}
+			if err := checkOutput("-o", file); err != nil {
+				return err
 			}
 			return a.withStore(f, func(s *store.Store) error {
 				t, err := table.Make(s, kernelFamily)

@@ -226,7 +226,7 @@ func (a *app) tune(ctx context.Context, j *job, f *tuneFlags) error {
 		return err
 	}
 	defer s.Close()
-	dir, err := artifactDir(f.dir, s, j)
+	dir, err := artifactDir(f.dir, s, j.identity()...)
 	if err != nil {
 		return err
 	}
@@ -303,13 +303,16 @@ func (a *app) openStore(file string, open func(string) (*store.Store, error)) (*
 	return s, nil
 }
 
-// artifactDir is where a problem's artifacts go: dir, or else a folder of the
-// problem's own beside the store.
-func artifactDir(dir string, s *store.Store, j *job) (string, error) {
+// identity tells a job's problem from all others.
+func (j *job) identity() []any { return []any{j.family.Name, j.gpu.ID, j.problem.Settings()} }
+
+// artifactDir is the absolute path of where the artifacts of a tuning go: dir, or for ""
+// a folder beside the store whose name follows from what identifies the tuning.
+func artifactDir(dir string, s *store.Store, identity ...any) (string, error) {
 	if dir == "" {
 		h := fnv.New32a()
-		fmt.Fprint(h, j.family.Name, j.gpu.ID, j.problem.Settings())
-		return filepath.Abs(filepath.Join(filepath.Dir(s.Path()), "best", fmt.Sprintf("%08x", h.Sum32())))
+		fmt.Fprint(h, identity...)
+		dir = filepath.Join(filepath.Dir(s.Path()), "best", fmt.Sprintf("%08x", h.Sum32()))
 	}
 	return filepath.Abs(dir)
 }

@@ -30,8 +30,9 @@ func (a *app) replay(ctx context.Context, f *tuneFlags, gpu string) error {
 		return usagef("--serve, --workers, --device and --shapes do not go with --replay, whose times are there")
 	case f.store != "" || f.dir != "":
 		return usagef("--replay neither reads nor writes files of its own: it takes no --store and no -o")
-	case f.strategy != "" && search.Describe(f.strategy) == "":
-		return usagef("--strategy %q%s", f.strategy, didYouMean(f.strategy, search.Names()))
+	}
+	if err := f.checkStrategy(); err != nil {
+		return err
 	}
 	s, err := replay.ReadFile(ctx, f.replay)
 	if err != nil {
@@ -48,6 +49,14 @@ func (a *app) replay(ctx context.Context, f *tuneFlags, gpu string) error {
 		return a.printJSON(r)
 	}
 	a.printReplay(filepath.Base(f.replay), s, r)
+	return nil
+}
+
+// checkStrategy refuses a strategy that there is not.
+func (f *tuneFlags) checkStrategy() error {
+	if f.strategy != "" && search.Describe(f.strategy) == "" {
+		return usagef("--strategy %q%s", f.strategy, didYouMean(f.strategy, search.Names()))
+	}
 	return nil
 }
 

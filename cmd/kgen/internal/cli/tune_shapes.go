@@ -209,7 +209,7 @@ func (a *app) shapeTrials(ctx context.Context, f *tuneFlags, first *job, s *stor
 
 // tuneShape is the best of one shape.
 func (a *app) tuneShape(ctx context.Context, j *job, f *tuneFlags, s *store.Store, trialsOf func(*job, *progress) (*trials, error)) ([]tune.Best, error) {
-	dir, err := artifactDir("", s, j)
+	dir, err := artifactDir("", s, j.identity()...)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,7 +16,6 @@ import (
 	"github.com/kgen-dev/kgen/codegen/nvrtc"
 	"github.com/kgen-dev/kgen/tune/explore"
 	"github.com/kgen-dev/kgen/tune/model"
-	"github.com/kgen-dev/kgen/tune/search"
 	"github.com/kgen-dev/kgen/tune/spec"
 	"github.com/kgen-dev/kgen/tune/store"
 	"github.com/kgen-dev/kgen/tune/trial"
@@ -29,8 +27,8 @@ func (a *app) tuneSpace(ctx context.Context, f *tuneFlags, gpuName string) error
 	if err != nil {
 		return err
 	}
-	if f.strategy != "" && search.Describe(f.strategy) == "" {
-		return usagef("--strategy %q%s", f.strategy, didYouMean(f.strategy, search.Names()))
+	if err := f.checkStrategy(); err != nil {
+		return err
 	}
 	if err := f.checkWorkers(); err != nil {
 		return err
@@ -304,14 +302,8 @@ func countedBlocks(b *spec.Bound) string {
 // spaceFiles writes the winner and how the search went, beside the store or in --output.
 func spaceFiles(ctx context.Context, f *tuneFlags, s *store.Store, k *trial.Kernel, r *explore.Result) (spaceArtifacts, error) {
 	b := k.Spec
-	dir := f.dir
-	if dir == "" {
-		h := fnv.New32a()
-		fmt.Fprint(h, b.Name, b.GPU.ID, string(b.Text))
-		dir = filepath.Join(filepath.Dir(s.Path()), "best", fmt.Sprintf("%08x", h.Sum32()))
-	}
 	var out spaceArtifacts
-	dir, err := filepath.Abs(dir)
+	dir, err := artifactDir(f.dir, s, b.Name, b.GPU.ID, string(b.Text))
 	if err != nil {
 		return out, err
 	}
