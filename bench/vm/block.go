@@ -119,9 +119,9 @@ func (b *block) run() outcome {
 				if !b.mayShare() {
 					return blockTurn
 				}
-				if !b.blamed() {
-					b.endless(b.steps)
-				}
+				b.l.mu.Lock()
+				b.spent(b.steps)
+				b.l.mu.Unlock()
 				return b.fatal()
 			}
 			w := b.warps[b.sequence[b.at]]

@@ -42,6 +42,7 @@ type launch struct {
 	sharedSize  int64
 	dynamicSize int64
 	maxSteps    int64
+	cut         int64 // steps after which it was ended, where faults may be why it had no end
 	params      []byte
 	paramAlloc  *allocation
 	abort       atomic.Bool
@@ -293,6 +294,7 @@ func (l *launch) run(ctx context.Context) (*bench.Report, error) {
 	c.L2 = l.l2.traffic()
 	c.Global.UniqueRead, c.Global.UniqueWritten = l.dev.mem.takeTouched(l.early)
 	report := &bench.Report{Faults: byLine(l.faults.list), Counters: c, Printed: l.printed}
+	l.cutShort(report.Faults)
 	if l.lines {
 		report.Lines = l.counters.lines(l.kern)
 	}

@@ -57,6 +57,23 @@ func (b *block) slice(w *warp) stop {
 	return why
 }
 
+// spent ends a launch that has taken its steps while the block ran: that is a fault, or,
+// where others may be why, added to the last of them. The launch's lock is held.
+func (b *block) spent(steps int64) {
+	if b.blames() {
+		b.l.cut = steps
+	} else {
+		b.endless(steps)
+	}
+}
+
+// cutShort adds to the last fault that the launch did not come to its end.
+func (l *launch) cutShort(faults []bench.Fault) {
+	if n := len(faults); l.cut > 0 && n > 0 {
+		faults[n-1].Message += fmt.Sprintf("; the launch had no end after %d warp instructions", l.cut)
+	}
+}
+
 // endless reports that a launch has taken its steps while the block ran, and
 // where the block and those that wait for it stand.
 func (b *block) endless(steps int64) {

@@ -83,9 +83,7 @@ func (l *launch) pass(b *block, why outcome) {
 	l.steps += b.steps
 	b.turn, b.steps = false, 0
 	if l.steps > l.maxSteps {
-		if !b.blames() {
-			b.endless(l.steps)
-		}
+		b.spent(l.steps)
 		l.end(b)
 		return
 	}
