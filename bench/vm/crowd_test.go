@@ -32,6 +32,7 @@ func TestNeverWaited(t *testing.T) {
 		{"bulk loads", bulk, load, 1},
 		{"bulk loads by a warp", bulk, load, 32},
 		{"bulk stores", bulk, store, 1},
+		{"bulk stores by a warp", bulk, store, 32},
 		{"bulk stores in groups", bulk, store + "cp.async.bulk.commit_group;", 1},
 		{"bulk stores whose sources are waited for", bulk, store + "cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0;", 1},
 		{"bulk groups of nothing", bulk + store, "cp.async.bulk.commit_group;", 32},

@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/kgen-dev/kgen/bench"
@@ -12,20 +13,25 @@ import (
 // they have read their source (.read) says nothing of these.
 type pendingStores map[uint64][]pendingStore
 
-// pendingStore is a range of global memory, [first, end), in one page.
+// pendingStore is a range of global memory, [first, end), in one page, and the row of a
+// store that writes it.
 type pendingStore struct {
 	first, end uint64
 	c          *bulkCopy
+	row        *rowCopy
 }
 
+func (s *pendingStore) page() uint64 { return s.first >> shadowBits }
+
 // pieces calls f for the parts in each page of what a store writes.
-func (c *bulkCopy) pieces(f func(page, first, end uint64)) {
-	for _, row := range c.rows {
-		c.written(&row, func(from, n uint64) {
+func (c *bulkCopy) pieces(f func(pendingStore)) {
+	for i := range c.rows {
+		row := &c.rows[i]
+		c.written(row, func(from, n uint64) {
 			end := row.global + from + n
 			for at := row.global + from; at < end; {
 				next := min(at&^shadowMask+shadowSize, end)
-				f(at>>shadowBits, at, next)
+				f(pendingStore{at, next, c, row})
 				at = next
 			}
 		})
@@ -59,29 +65,31 @@ func (r *raceState) storing(c *bulkCopy) {
 	if r.stores == nil {
 		r.stores = pendingStores{}
 	}
-	c.pieces(func(page, first, end uint64) {
-		list := r.stores[page]
-		r.againstOlder(c, list, first, end)
+	c.pieces(func(piece pendingStore) {
+		list := r.stores[piece.page()]
+		r.againstOlder(&piece, list)
 		for i := range list {
 			// A thread's stores complete in order: the later speaks for both.
-			if s := &list[i]; s.first == first && s.end == end && s.c.w == c.w && s.c.lane == c.lane {
-				s.c = c
+			if s := &list[i]; s.first == piece.first && s.end == piece.end && s.c.w == c.w && s.c.lane == c.lane {
+				*s = piece
 				return
 			}
 		}
-		r.stores[page] = append(list, pendingStore{first, end, c})
+		r.stores[piece.page()] = append(list, piece)
 	})
 }
 
 // againstOlder reports a store to what an older one is still to write otherwise: which of
 // them is done last nobody can tell, of one thread's where they are of one group.
-func (r *raceState) againstOlder(c *bulkCopy, list []pendingStore, first, end uint64) {
-	for _, s := range list {
+func (r *raceState) againstOlder(piece *pendingStore, list []pendingStore) {
+	c := piece.c
+	for i := range list {
+		s := &list[i]
 		if s.c.w == c.w && s.c.lane == c.lane && !slices.Contains(c.w.bulkOf(c.lane).open, s.c) {
 			continue
 		}
-		from, to := max(first, s.first), min(end, s.end)
-		if from >= to || s.c == c || c.op.reduce != nil && s.c.op.reduce != nil || r.storesAlike(c, s.c, from, to) {
+		from, to := max(piece.first, s.first), min(piece.end, s.end)
+		if from >= to || s.c == c || c.op.reduce != nil && s.c.op.reduce != nil || r.storesAlike(piece, s, from, to) {
 			continue
 		}
 		at := side{w: c.w, in: c.in, lane: c.lane, space: ptx.SpaceGlobal, addr: from, write: true}
@@ -91,28 +99,19 @@ func (r *raceState) againstOlder(c *bulkCopy, list []pendingStore, first, end ui
 }
 
 // storesAlike says whether two stores write the same to a range.
-func (r *raceState) storesAlike(a, b *bulkCopy, from, to uint64) bool {
-	if a.op.reduce != nil || b.op.reduce != nil {
+func (r *raceState) storesAlike(a, b *pendingStore, from, to uint64) bool {
+	if a.c.op.reduce != nil || b.c.op.reduce != nil {
 		return false
 	}
-	r.b.readSource(a)
-	r.b.readSource(b)
-	for addr := from; addr < to; addr++ {
-		if a.stores(addr) != b.stores(addr) {
-			return false
-		}
-	}
-	return true
+	r.b.readSource(a.c)
+	r.b.readSource(b.c)
+	return bytes.Equal(a.data(from, to), b.data(from, to))
 }
 
-// stores is what a store writes to an address of global memory.
-func (c *bulkCopy) stores(addr uint64) byte {
-	for i := range c.rows {
-		if row := &c.rows[i]; addr-row.global < uint64(row.n) {
-			return c.data[uint64(row.shared+row.skip)+addr-row.global]
-		}
-	}
-	return 0
+// data is what a store writes to a part of the range.
+func (s *pendingStore) data(from, to uint64) []byte {
+	at := uint64(s.row.shared+s.row.skip) - s.row.global
+	return s.c.data[at+from : at+to]
 }
 
 // stored forgets a store that its thread has waited for.
@@ -121,7 +120,8 @@ func (b *block) stored(c *bulkCopy) {
 	if r == nil || len(r.stores) == 0 {
 		return
 	}
-	c.pieces(func(page, _, _ uint64) {
+	c.pieces(func(piece pendingStore) {
+		page := piece.page()
 		list, kept := r.stores[page], 0
 		for _, s := range list {
 			if s.c != c {
