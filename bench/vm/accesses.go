@@ -134,19 +134,20 @@ func (x *across) sweep() {
 // eachTrace puts what f makes of them in place of all traces.
 func (x *across) eachTrace(f func(t trace) trace) {
 	o := &x.line
+	line := func(line *lineTraces) {
+		for j, t := range line {
+			if t != 0 {
+				line[j] = f(t)
+			}
+		}
+	}
 	for _, al := range x.shadows.of {
 		for i := range al.shadows {
 			if al.shadows[i] == (shadow{}) {
 				continue
 			}
 			x.shadows.open(o, &al.shadows[i])
-			for _, line := range o.all() {
-				for j, t := range line {
-					if t != 0 {
-						line[j] = f(t)
-					}
-				}
-			}
+			o.each(line)
 			x.store()
 		}
 	}

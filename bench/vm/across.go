@@ -39,6 +39,7 @@ func (r *raceState) meetOthers() {
 	x := &r.b.l.across
 	for _, p := range r.pages.list {
 		if !r.off {
+			x.shadows.press(r.b.l.before.excess())
 			r.compare(x, p)
 		}
 		if p.dirty {

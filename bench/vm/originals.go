@@ -1,6 +1,9 @@
 package vm
 
-import "sync"
+import (
+	"sync"
+	"unsafe"
+)
 
 // originals let blocks that run beside one another see global memory as it was at
 // the start until they have their turn, so that what they see does not depend on how
@@ -93,6 +96,9 @@ func (o *originals) drop() {
 		o.lines.give(n)
 	}
 	o.list = o.list[:0]
+	if o.excess() > 0 {
+		o.lines = arena[original]{}
+	}
 }
 
 // end is for when nobody reads what memory was any more.
@@ -103,6 +109,11 @@ func (o *originals) end() {
 
 // size is how many bytes are kept.
 func (o *originals) size() int64 { return o.rows + o.lines.size() + 4*int64(cap(o.list)) }
+
+// excess is how many bytes are kept beyond what there are to be.
+func (o *originals) excess() int64 {
+	return max(o.lines.size()-int64(o.most)*int64(unsafe.Sizeof(original{})), 0)
+}
 
 // mayBegin says whether a block may begin.
 func (o *originals) mayBegin(order int64) bool {

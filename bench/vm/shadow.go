@@ -19,15 +19,17 @@ type moreTraces struct {
 const wordBytes = 4
 
 // shadows are those of all lines. Where there is no more room, what is no row is dropped
-// of reads, and of words that several blocks wrote: a race may be missed then, and none is
-// made up.
+// of reads, and of words that several blocks wrote, and where the originals leave none, of
+// writes too: a race may be missed then, and none is made up.
 type shadows struct {
-	of   []*allocation // that have some, in the order of their first accesses
-	rows int64         // bytes of lines
-	most int64         // bytes of all, but for what can't be done without
-	odd  arena[lineTraces]
-	more arena[moreTraces]
-	hand struct{ al, line int } // where to look for what can be dropped
+	of      []*allocation // that have some, in the order of their first accesses
+	rows    int64         // bytes of lines
+	most    int64         // bytes of all, but for writes
+	pressed int64         // bytes of those that the originals have taken
+	odd     arena[lineTraces]
+	loose   int // odd lines that are not of last writes
+	more    arena[moreTraces]
+	hand    struct{ al, line int } // where to look for loose ones
 }
 
 // openLine is the line that is being compared: its traces, unpacked.
@@ -40,16 +42,16 @@ type openLine struct {
 	parts  int // of older that are in use
 }
 
-// all is what is in use.
-func (o *openLine) all() []*lineTraces {
-	all := []*lineTraces{&o.w, &o.r}
+// each calls f for what is in use.
+func (o *openLine) each(f func(line *lineTraces)) {
+	f(&o.w)
+	f(&o.r)
 	if o.rival {
-		all = append(all, &o.rivals)
+		f(&o.rivals)
 	}
 	for i := range o.parts {
-		all = append(all, &o.older[i])
+		f(&o.older[i])
 	}
-	return all
 }
 
 // load opens the shadow of a line of a block's page.
@@ -108,12 +110,12 @@ func (t *shadows) unpack(l packedLine, to, writes *lineTraces) {
 // store packs a line that was open.
 func (t *shadows) store(o *openLine) {
 	s := o.s
-	t.pack(&s.w, &o.w, true)
+	t.pack(&s.w, &o.w, false)
 	if l, ok := o.r.beside(&o.w); ok {
-		t.release(s.r)
+		t.release(s.r, true)
 		s.r = l
 	} else {
-		t.pack(&s.r, &o.r, false)
+		t.pack(&s.r, &o.r, true)
 	}
 	if o.rival || o.parts > 0 || s.more != 0 {
 		t.storeMore(o)
@@ -131,17 +133,17 @@ func (t *shadows) storeMore(o *openLine) {
 	}
 	more := t.more.at(s.more - 1)
 	if o.rival {
-		t.pack(&more.rivals, &o.rivals, false)
+		t.pack(&more.rivals, &o.rivals, true)
 	}
 	kept := 0
 	for i := range o.parts {
 		l := &more.older[kept]
-		if t.pack(l, &o.older[i], false); *l != (packedLine{}) {
+		if t.pack(l, &o.older[i], true); *l != (packedLine{}) {
 			kept++
 		}
 	}
 	for ; kept < len(more.older); kept++ {
-		t.release(more.older[kept])
+		t.release(more.older[kept], true)
 		more.older[kept] = packedLine{}
 	}
 	if *more == (moreTraces{}) {
@@ -151,41 +153,76 @@ func (t *shadows) storeMore(o *openLine) {
 }
 
 // pack keeps traces in place of those of a line. Where there is no room for such as are
-// no row, they are dropped, or others if they must be kept.
-func (t *shadows) pack(l *packedLine, from *lineTraces, must bool) {
+// no row, they are dropped if they are loose, or else others.
+func (t *shadows) pack(l *packedLine, from *lineTraces, loose bool) {
 	row, ok := from.row()
 	if !ok {
 		if l.kind() == oddLine {
 			*t.odd.at(uint32(l.first)) = *from
 			return
 		}
-		if must && !t.roomForOdd() {
-			t.drop()
-		}
-		if must || t.roomForOdd() {
+		if t.roomForOdd(loose) {
 			n := t.odd.take()
 			*t.odd.at(n) = *from
 			*l = packedLine{trace(n), oddLine}
+			if loose {
+				t.loose++
+			}
 			return
 		}
 	}
-	t.release(*l)
+	t.release(*l, loose)
 	*l = row
 }
 
 // release gives the room of a line back.
-func (t *shadows) release(l packedLine) {
-	if l.kind() == oddLine {
-		t.odd.give(uint32(l.first))
+func (t *shadows) release(l packedLine, loose bool) {
+	if l.kind() != oddLine {
+		return
+	}
+	t.odd.give(uint32(l.first))
+	if loose {
+		t.loose--
 	}
 }
 
 // room says whether there is room for more.
-func (t *shadows) room() bool { return t.size() < t.most }
+func (t *shadows) room() bool { return t.size()+t.pressed < t.most }
 
-func (t *shadows) roomForOdd() bool { return len(t.odd.free) > 0 || t.room() }
+// roomForOdd is room for an odd line. For one that is not loose it is made, if need be.
+func (t *shadows) roomForOdd(loose bool) bool {
+	if len(t.odd.free) > 0 || t.room() {
+		return true
+	}
+	if !loose && t.loose > 0 {
+		t.drop()
+	}
+	return !loose && (t.pressed == 0 || len(t.odd.free) > 0)
+}
 
-// drop makes room for an odd line of writes: the next line that has anything else odd
+// press says how many bytes others have taken. Where far too many are in use then, what
+// is no row is dropped.
+func (t *shadows) press(n int64) {
+	t.pressed = n
+	if t.odd.size() == 0 || t.size()+n < t.most+t.most/8 {
+		return
+	}
+	for _, al := range t.of {
+		for i := range al.shadows {
+			s := &al.shadows[i]
+			if s.w.kind() == oddLine {
+				s.w = packedLine{}
+			}
+			if k := s.r.kind(); k == oddLine || k == besideWrites {
+				s.r = packedLine{}
+			}
+			s.more = 0
+		}
+	}
+	t.odd, t.more, t.loose = arena[lineTraces]{}, arena[moreTraces]{}, 0
+}
+
+// drop makes room for an odd line of writes: the next line that has anything loose
 // loses that.
 func (t *shadows) drop() {
 	for range t.rows / int64(unsafe.Sizeof(shadow{})) {
@@ -205,14 +242,14 @@ func (t *shadows) drop() {
 func (t *shadows) dropFrom(s *shadow) bool {
 	before := len(t.odd.free)
 	if s.r.kind() == oddLine {
-		t.release(s.r)
+		t.release(s.r, true)
 		s.r = packedLine{}
 	}
 	if s.more != 0 {
 		more := t.more.at(s.more - 1)
-		t.release(more.rivals)
+		t.release(more.rivals, true)
 		for _, l := range more.older {
-			t.release(l)
+			t.release(l, true)
 		}
 		*more = moreTraces{}
 		t.more.give(s.more - 1)

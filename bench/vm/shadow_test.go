@@ -87,7 +87,7 @@ mov.u16 %s, 7; st.global.u16 [%g], %s;`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, report, _ := remembered(t, body, words, block, func(l *launch) {
-				l.limits.originals, l.limits.shadows = 64, 4*words*7/5
+				l.limits.originals, l.limits.shadows = 4*words/pageLineSize, 4*words*7/5
 			})
 			if name != "gathered" {
 				require.Empty(t, report.Faults)
@@ -97,6 +97,34 @@ mov.u16 %s, 7; st.global.u16 [%g], %s;`,
 			require.Less(t, kept, int64(4*words*3/2))
 			most := l.limits.originals + 2*ahead*block + 2*arenaChunk
 			require.LessOrEqual(t, l.before.size(), int64(4*words/16+most*(pageLineSize+24)))
+		})
+	}
+}
+
+// Few blocks that each write words all over the buffer have all of it kept as it was,
+// until the last of them has had its turn: what is kept of accesses then has to do with
+// less, whether these came first or the writes.
+func TestOriginalsPressShadows(t *testing.T) {
+	const (
+		words, block = 1 << 16, 64
+		threads      = 16 * block
+		loop         = "NAME: mul.lo.u32 %j, %y, 2654435761; rem.u32 %j, %j, %n;\n" + wordOf + "BODY add.u32 %y, %y, 1024; setp.lt.u32 %p, %y, %n; @%p bra NAME;\n"
+		read         = "ld.global.u32 %x, [%g];"
+	)
+	all := func(name, body string) string { return strings.NewReplacer("NAME", name, "BODY", body).Replace(loop) }
+	for name, body := range map[string]string{
+		"written":                all("ALL", "st.global.u32 [%g], %y;"),
+		"updated":                all("ALL", read+"add.u32 %x, %x, 1; st.global.u32 [%g], %x;"),
+		"gathered, then written": all("READ", read) + "mov.u32 %y, %i;\n" + all("ALL", "st.global.u32 [%g], %y;"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			body = fmt.Sprintf("setp.ge.u32 %%p, %%i, %d; @%%p bra END; mov.u32 %%y, %%i;\n", threads) + body + "END:"
+			l, report, _ := remembered(t, body, words, block, func(l *launch) { l.limits.originals, l.limits.shadows = 64, 4*words*7/5 })
+			require.Empty(t, report.Faults)
+			kept := l.across.shadows.size() + l.across.shadows.pressed // when the last had its turn
+			t.Log(float64(kept) / (4 * words))
+			require.Positive(t, l.across.shadows.pressed)
+			require.Less(t, kept, int64(4*words*17/10))
 		})
 	}
 }
