@@ -3,6 +3,13 @@ package vm
 // A store that was refused for its address leaves bytes as they were. Who reads them
 // finds nothing there that anybody wrote, but the one defect is the address.
 
+// meant is what an access of a power of two of bytes may have been meant for, where its
+// address is no multiple of that: the bytes it names and those of the multiple below.
+func meant(addr uint64, size int) (from uint64, n int) {
+	off := addr & uint64(size-1)
+	return addr - off, size + int(off)
+}
+
 // missedShared takes the bytes that lanes were to store in shared memory for written.
 func (w *warp) missedShared(addr *lanes64, size int, lanes uint32) {
 	u := w.b.undef
@@ -10,8 +17,9 @@ func (w *warp) missedShared(addr *lanes64, size int, lanes uint32) {
 		return
 	}
 	for l := lanes; l != 0; l &= l - 1 {
-		if off, c := w.find(addr[firstLane(l)], size, true); c != nil {
-			u.define(off, size)
+		from, n := meant(addr[firstLane(l)], size)
+		if off, c := w.find(from, n, true); c != nil {
+			u.define(off, n)
 		}
 	}
 }
@@ -25,7 +33,7 @@ func (w *warp) missedGlobal(addr *lanes64, size int, lanes uint32) {
 	l.before.memory.Lock()
 	defer l.before.memory.Unlock()
 	for m := lanes; m != 0; m &= m - 1 {
-		for a, n := addr[firstLane(m)], size; n > 0; a, n = a+1, n-1 {
+		for a, n := meant(addr[firstLane(m)], size); n > 0; a, n = a+1, n-1 {
 			al := l.dev.mem.find(a)
 			if al == nil || a-al.addr >= uint64(al.size) {
 				continue
