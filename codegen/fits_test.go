@@ -72,7 +72,7 @@ func TestGemmSpaceKnowsWarpgroups(t *testing.T) {
 				require.NoError(t, err)
 				depth := map[string]int{"bf16": 64, "e4m3": 128, "tf32": 32}[dtype]
 				c := space.Of("BM", 128, "BN", 128, "BK", depth, "warps", 8, "stages", 3,
-					"group", 8, "split", 1, "cluster", 2, "persistent", 0, "hilbert", 0, "portable", 0, "copy", 0)
+					"group", 8, "split", 1, "cluster", 2, "persistent", 0, "hilbert", 0, "portable", 0, "copy", 0, "atomic", 0)
 				prog, err := p.Program(c)
 				require.NoError(t, err)
 				out, err := codegen.Compile(prog, gpu, codegen.Options{})
@@ -98,7 +98,7 @@ func nearLimit() []space.Config {
 			for _, stages := range []int{2, 4} {
 				for _, split := range []int{1, 4} {
 					list = append(list, space.Of("BM", tile[0], "BN", tile[1], "BK", depth, "warps", 8, "stages", stages,
-						"group", 1, "split", split, "cluster", 1, "persistent", 0, "hilbert", 0, "portable", 0, "copy", 0))
+						"group", 1, "split", split, "cluster", 1, "persistent", 0, "hilbert", 0, "portable", 0, "copy", 0, "atomic", 0))
 				}
 			}
 		}

@@ -63,6 +63,20 @@ func TestTensorAdd(t *testing.T) {
 	}
 }
 
+// TestAtomicParts: parts of a product that tensor maps cannot store are added to its result by
+// threads, four ways.
+func TestAtomicParts(t *testing.T) {
+	cc := nvrtctest.Compiler(t)
+	flags := map[string]string{"m": "70", "n": "75", "k": "300", "dtype": "f16", "out": "f32", "residual": "true"}
+	s := hopperSample(t, "gemm", flags, []string{"BM=64", "BN=32", "BK=32", "warps=4", "stages=2", "split=4", "atomic=1"}, 1)
+	c, err := codegen.Compile(s.prog, s.gpu, codegen.Options{Verify: true})
+	require.NoError(t, err)
+	text, err := c.PTX()
+	require.NoError(t, err)
+	require.Contains(t, text, "red.global")
+	s.fourWays(t, cc, c, 1)
+}
+
 // splitAdded is the program with a result of another type.
 func splitAdded(t *testing.T, src, elem string) *ir.Program {
 	t.Helper()

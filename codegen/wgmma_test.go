@@ -44,6 +44,8 @@ var warpgroupSamples = []struct {
 	{"gemm", map[string]string{"m": "392", "n": "264", "k": "160", "dtype": "f16", "layout": "tn", "out": "f32"}, []string{"BM=192", "BN=256", "BK=64", "warps=12", "stages=2", "cluster=2", "group=8"}},
 	{"gemm", map[string]string{"m": "190", "n": "70", "k": "130", "dtype": "bf16", "layout": "tt"}, []string{"BM=192", "BN=64", "BK=64", "warps=12", "stages=1"}},
 	{"gemm", map[string]string{"m": "193", "n": "136", "k": "208", "dtype": "e4m3", "layout": "nt", "out": "f16"}, []string{"BM=192", "BN=96", "BK=128", "warps=12", "stages=2", "copy=1"}},
+	{"gemm", map[string]string{"m": "130", "n": "132", "k": "500", "dtype": "bf16", "out": "f32", "bias": "true", "residual": "true", "alpha": "0.37"}, []string{"BM=64", "BN=64", "BK=64", "warps=4", "stages=2", "split=4", "atomic=1"}},
+	{"gemm", map[string]string{"m": "70", "n": "144", "k": "512", "dtype": "e4m3", "layout": "nt", "out": "f32"}, []string{"BM=64", "BN=128", "BK=128", "warps=4", "stages=2", "split=2", "atomic=1"}},
 	{"flashattn", map[string]string{"batch": "1", "heads": "2", "kv-heads": "1", "seq": "130", "seq-kv": "200", "head-dim": "64", "causal": "true"}, []string{"BM=128", "BN=64", "warps=8", "stages=2"}},
 	{"flashattn", map[string]string{"batch": "2", "heads": "1", "kv-heads": "1", "seq": "70", "seq-kv": "150", "head-dim": "128", "causal": "false", "dtype": "f16"}, []string{"BM=64", "BN=80", "warps=4", "stages=1"}},
 	{"flashattn", map[string]string{"batch": "1", "heads": "2", "kv-heads": "2", "seq": "129", "seq-kv": "129", "head-dim": "128", "causal": "true"}, []string{"BM=128", "BN=128", "warps=8", "stages=2"}},

@@ -109,6 +109,10 @@ func TestPartsAgreeWithReference(t *testing.T) {
 	c, err := p.Default(g)
 	require.NoError(t, err)
 	requireParts(t, p, c.With("split", 4), d)
+	p = problem(t, "gemm", flags{"m": "100", "n": "130", "k": "333", "bias": "true", "residual": "true", "out": "f32", "alpha": "0.5"}, g)
+	d, err = family.NewData(p.Args(), 2)
+	require.NoError(t, err)
+	requireParts(t, p, c.With("split", 4).With("atomic", 1), d)
 }
 
 func requireParts(t *testing.T, p family.Problem, c space.Config, d family.Data) {

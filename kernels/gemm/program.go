@@ -10,7 +10,8 @@ import (
 )
 
 // Program builds the product as one launch, or for split > 1 as partial products in a
-// workspace [split, M, N] and a launch that adds them up in order.
+// workspace [split, M, N] and a launch that adds them up in order. With atomic set, a launch
+// stores what C begins with instead, and the product adds its parts to that.
 func (p *Problem) Program(c space.Config) (*ir.Program, error) {
 	cfg, err := p.decode(c)
 	if err != nil {
@@ -22,6 +23,9 @@ func (p *Problem) Program(c space.Config) (*ir.Program, error) {
 	}
 	if cfg.split == 1 {
 		return ir.Single(partial), nil
+	}
+	if cfg.atomic == 1 {
+		return p.added(cfg, partial)
 	}
 	sum, err := p.sum(cfg)
 	if err != nil {
@@ -45,6 +49,49 @@ func (p *Problem) Program(c space.Config) (*ir.Program, error) {
 	return prog, nil
 }
 
+// added is the program whose product adds its parts to C.
+func (p *Problem) added(cfg config, product *ir.Kernel) (*ir.Program, error) {
+	start, err := p.start(cfg)
+	if err != nil {
+		return nil, err
+	}
+	prog := &ir.Program{Name: "gemm", Kernels: []*ir.Kernel{start, product}}
+	for _, k := range prog.Kernels {
+		step := ir.Step{Kernel: k.Name}
+		for _, v := range k.Params {
+			step.Args = append(step.Args, v.Name)
+		}
+		prog.Steps = append(prog.Steps, step)
+	}
+	for i, a := range p.Args() {
+		v := product.Param(a.Name)
+		if v == nil {
+			v = start.Param(a.Name)
+		}
+		prog.Params = append(prog.Params, &ir.Value{ID: i, Name: v.Name, Type: v.Type})
+	}
+	return prog, nil
+}
+
+// start builds the kernel that stores what parts are added to: bias and residual, or zeros.
+func (p *Problem) start(cfg config) (*ir.Kernel, error) {
+	b := ir.NewKernel("gemm_start")
+	q := *p
+	q.Alpha = 1 // a factor of the product alone
+	e := q.epilogue(b)
+	row, col := p.strips(b, cfg)
+	e.store(b, &q, b.Zero(ir.TileOf(ir.F32, reduceRows, cfg.BN)), row, col)
+	return b.Finish()
+}
+
+// strips gives a kernel the tiles of C of reduceRows rows, and returns where a tile begins.
+func (p *Problem) strips(b *ir.Builder, cfg config) (row, col *ir.Value) {
+	i := b.Over("i", ir.Sym("M").CeilDiv(ir.Lit(reduceRows)))
+	j := b.Over("j", ir.Sym("N").CeilDiv(ir.Lit(int64(cfg.BN))))
+	b.SetHints(ir.Hints{Warps: 4})
+	return family.Named("row", b.Mul(i, b.Int(reduceRows))), family.Named("col", b.Mul(j, b.Int(cfg.BN)))
+}
+
 // tail names the arguments after A and B, in order.
 func (p *Problem) tail() []string {
 	var names []string
@@ -66,10 +113,15 @@ func (p *Problem) product(cfg config) (*ir.Kernel, error) {
 	bv := p.operand(b, "b", "K", "N", p.transposedB())
 	var e epilogue
 	var part *ir.Value
-	if cfg.split > 1 {
+	switch {
+	case cfg.atomic == 1:
+		bare := *p
+		bare.Bias, bare.Residual = false, false // which C begins with
+		e = bare.epilogue(b)
+	case cfg.split > 1:
 		part = b.View("part", ir.F32, cfg.split, "M", "N")
 		p.assumePart(b, part)
-	} else {
+	default:
 		e = p.epilogue(b)
 	}
 	i := b.Over("i", ir.Sym("M").CeilDiv(ir.Lit(int64(cfg.BM))))
@@ -96,9 +148,15 @@ func (p *Problem) product(cfg config) (*ir.Kernel, error) {
 		return []*ir.Value{b.Dot(x, y, carried[0], p.precision())}
 	})[0]
 	family.Named("acc", acc)
-	if cfg.split > 1 {
+	switch {
+	case cfg.atomic == 1:
+		if e.alpha != nil {
+			acc = b.Mul(acc, e.alpha)
+		}
+		b.Atomic(ir.Add, e.c, []*ir.Value{row, col}, acc)
+	case cfg.split > 1:
 		b.Store(part, []*ir.Value{s, row, col}, acc)
-	} else {
+	default:
 		e.store(b, p, acc, row, col)
 	}
 	return b.Finish()
@@ -181,10 +239,7 @@ func (p *Problem) sum(cfg config) (*ir.Kernel, error) {
 	part := b.View("part", ir.F32, cfg.split, "M", "N")
 	p.assumePart(b, part)
 	e := p.epilogue(b)
-	i := b.Over("i", ir.Sym("M").CeilDiv(ir.Lit(reduceRows)))
-	j := b.Over("j", ir.Sym("N").CeilDiv(ir.Lit(int64(cfg.BN))))
-	b.SetHints(ir.Hints{Warps: 4})
-	row, col := family.Named("row", b.Mul(i, b.Int(reduceRows))), family.Named("col", b.Mul(j, b.Int(cfg.BN)))
+	row, col := p.strips(b, cfg)
 	t := ir.TileOf(ir.F32, reduceRows, cfg.BN)
 	acc := b.For(b.Int(0), b.Int(cfg.split), b.Int(1), []*ir.Value{b.Zero(t)}, ir.Loop{}, func(s *ir.Value, carried []*ir.Value) []*ir.Value {
 		family.Named("sum", carried[0])

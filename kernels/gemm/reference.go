@@ -162,8 +162,8 @@ func activation(act string, x float64) float64 {
 	return x
 }
 
-// Parts draws tiles of C. With split > 1 a part runs all the splits of its tile, then
-// the rows of the sum that lie in it.
+// Parts draws tiles of C. With split > 1 a part runs all the splits of its tile, then the rows
+// of the sum that lie in it, or before them those of what they are added to.
 func (p *Problem) Parts(c space.Config, r *rand.Rand, n int) ([]family.Part, error) {
 	cfg, err := p.decode(c)
 	if err != nil {
@@ -189,6 +189,9 @@ func (p *Problem) steps(cfg config, i, j int) [][][]int {
 	}
 	for row := i * cfg.BM; row < min(p.M, (i+1)*cfg.BM); row += reduceRows {
 		sum = append(sum, []int{row / reduceRows, j})
+	}
+	if cfg.atomic == 1 {
+		return [][][]int{sum, product}
 	}
 	return [][][]int{product, sum}
 }

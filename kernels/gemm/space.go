@@ -17,6 +17,7 @@ type config struct {
 	split, cluster       int
 	portable, persistent int
 	copy, hilbert        int
+	atomic               int
 }
 
 // reduceRows is the tile height of the kernel that adds up the splits; it divides BM.
@@ -37,6 +38,7 @@ func (p *Problem) space() *space.Space {
 			{Name: "hilbert", Values: []int{0, 8}, Also: []int{4, 16, 32}, Doc: "clusters along a side of the squares that are walked along Hilbert's curve; 0: groups of tile rows instead"},
 			{Name: "portable", Values: []int{0, 1}, Doc: "1: without tensor maps, and the instructions that only the GPU's own architecture has"},
 			{Name: "copy", Values: []int{0}, Also: []int{1}, Doc: "1: threads copy for warpgroups (cp.async), as they do where strides allow no tensor maps"},
+			{Name: "atomic", Values: []int{0}, Also: []int{1}, Doc: "1: parts of K are added to C itself, in no fixed order, so that results may differ in rounding from run to run"},
 		},
 		Constraints: []space.Constraint{
 			{Name: "shared", Expr: "stages*BK*((BM+BN)*elem + 32*padded + (1-portable)*(turned_a*BM + turned_b*BN)) + persistent*(2048*warps + 1024) <= shared", Doc: "the stages of A and B fit a block's shared memory, with the padding of those that aren't along K and what is transposed of 8 bits, beside 16 rows of 128 bytes a warp of what persistent blocks store"},
@@ -56,6 +58,7 @@ func (p *Problem) space() *space.Space {
 			{Name: "hilbert", Expr: "hilbert == 0 || persistent > 0 && group == 8 && ceildiv(M, BM) >= hilbert*cluster && ceildiv(N, BN) >= hilbert", Doc: "Hilbert's curve only for persistent blocks, in whole squares, and with no other groups"},
 			{Name: "transposed", Expr: "turned_a + turned_b == 0 || portable == 1 || stages >= 2 && (turned_b == 0 || BN % 32 == 0)", Doc: "warps of their own transpose operands of 8 bits across K for warpgroups"},
 			{Name: "copy", Expr: "copy == 0 || wgmma == 1 && cluster == 1 && portable == 0 && persistent == 0", Doc: "threads copy to where warpgroups multiply from, each block for itself"},
+			{Name: "atomic", Expr: "atomic == 0 || split > 1 && linear == 1", Doc: "parts are added to C itself where it is of f32, with no activation"},
 			{Name: "pipeline", Expr: "sm >= 80 || stages <= 2", Doc: "before 8.0 a stage is prefetched through registers"},
 			{Name: "grid", Expr: "ceildiv(M, BM)*ceildiv(N, BN)*split <= 2147483647", Doc: "blocks of one launch"},
 			{Name: "epilogue", Expr: "sums == 0 || sums == 1 && split == 1 || BM*(4*BN + 32) <= shared", Doc: "sums that are stored in f32 pass through padded rows of shared memory"},
@@ -79,7 +82,10 @@ func (p *Problem) Space(gpu *target.GPU) (*space.Bound, error) {
 	if !p.small() {
 		env["turn"] = 208 // of the 240 registers that such a warpgroup's threads have at most
 	}
-	env["padded"], env["sums"] = p.padded(), p.sums()
+	env["padded"], env["sums"], env["linear"] = p.padded(), p.sums(), 0
+	if p.linear() {
+		env["linear"] = 1
+	}
 	env["wgmma"], env["maps"], env["turned_a"], env["turned_b"] = 0, 0, 0, 0
 	switch {
 	case p.warpgroups(gpu):
@@ -95,6 +101,10 @@ func (p *Problem) Space(gpu *target.GPU) (*space.Bound, error) {
 	}
 	return p.space().Bind(env)
 }
+
+// linear tells whether C is of f32 and the sum of what its parts give, so that they may be
+// added to it.
+func (p *Problem) linear() bool { return p.out().Bits() == 32 && p.Act == "none" }
 
 // padded counts the operands whose rows in shared memory are padded by 32 bytes: those of
 // 32-bit tensor instructions that aren't stored along K.
@@ -247,7 +257,7 @@ func nearest(b *space.Bound, want config) (space.Config, bool) {
 }
 
 func (c config) encode() space.Config {
-	return space.Of("BM", c.BM, "BN", c.BN, "BK", c.BK, "warps", c.warps, "stages", c.stages, "group", c.group, "split", c.split, "cluster", c.cluster, "persistent", c.persistent, "hilbert", c.hilbert, "portable", c.portable, "copy", c.copy)
+	return space.Of("BM", c.BM, "BN", c.BN, "BK", c.BK, "warps", c.warps, "stages", c.stages, "group", c.group, "split", c.split, "cluster", c.cluster, "persistent", c.persistent, "hilbert", c.hilbert, "portable", c.portable, "copy", c.copy, "atomic", c.atomic)
 }
 
 // decode reads a configuration whose values the parameters allow.
@@ -258,6 +268,6 @@ func (p *Problem) decode(c space.Config) (config, error) {
 	r := c.Read()
 	return config{
 		BM: r.Int("BM"), BN: r.Int("BN"), BK: r.Int("BK"), warps: r.Int("warps"),
-		stages: r.Int("stages"), group: r.Int("group"), split: r.Int("split"), cluster: r.Int("cluster"), persistent: r.Int("persistent"), hilbert: r.Int("hilbert"), portable: r.Int("portable"), copy: r.Int("copy"),
+		stages: r.Int("stages"), group: r.Int("group"), split: r.Int("split"), cluster: r.Int("cluster"), persistent: r.Int("persistent"), hilbert: r.Int("hilbert"), portable: r.Int("portable"), copy: r.Int("copy"), atomic: r.Int("atomic"),
 	}, r.Err()
 }

@@ -102,7 +102,7 @@ func TestTermsScaleWithTheProblem(t *testing.T) {
 	gpu := lookup(t, "a100")
 	small := problem(t, "gemm", gpu, map[string]string{"m": "2048", "n": "4096", "k": "4096"})
 	large := problem(t, "gemm", gpu, map[string]string{"m": "4096", "n": "4096", "k": "4096"})
-	c := space.Of("BM", 128, "BN", 128, "BK", 32, "warps", 4, "stages", 4, "group", 8, "split", 1, "cluster", 1, "persistent", 0, "hilbert", 0, "portable", 0, "copy", 0)
+	c := space.Of("BM", 128, "BN", 128, "BK", 32, "warps", 4, "stages", 4, "group", 8, "split", 1, "cluster", 1, "persistent", 0, "hilbert", 0, "portable", 0, "copy", 0, "atomic", 0)
 	x, y := predict(t, small, c, gpu, nil), predict(t, large, c, gpu, nil)
 	require.InEpsilon(t, 2, y.Work.SharedBytes.Value/x.Work.SharedBytes.Value, 1e-9)
 	require.InEpsilon(t, 2, y.Work.Issue.Value/x.Work.Issue.Value, 1e-9)
@@ -128,7 +128,7 @@ func termUS(p *Prediction, name string) float64 {
 func TestResourcesMatter(t *testing.T) {
 	gpu := lookup(t, "a100")
 	p := problem(t, "gemm", gpu, square(4096))
-	c := space.Of("BM", 128, "BN", 128, "BK", 32, "warps", 4, "stages", 3, "group", 8, "split", 1, "cluster", 1, "persistent", 0, "hilbert", 0, "portable", 0, "copy", 0)
+	c := space.Of("BM", 128, "BN", 128, "BK", 32, "warps", 4, "stages", 3, "group", 8, "split", 1, "cluster", 1, "persistent", 0, "hilbert", 0, "portable", 0, "copy", 0, "atomic", 0)
 	with := func(r Resources) *Prediction { return predict(t, p, c, gpu, map[string]Resources{"gemm": r}) }
 	two, one, spilled := with(Resources{Registers: 200}), with(Resources{Registers: 255, Shared: 100 << 10}), with(Resources{Registers: 200, Spill: 200})
 	require.Equal(t, 2, two.Steps[0].Occupancy.CTAs)
@@ -150,7 +150,7 @@ func TestHBMTraffic(t *testing.T) {
 	gpu := lookup(t, "a100")
 	p := problem(t, "gemm", gpu, square(4096))
 	bytes := func(group, hilbert int, wave int64, capacity float64) float64 {
-		c := space.Of("BM", 128, "BN", 128, "BK", 32, "warps", 4, "stages", 4, "group", group, "split", 1, "cluster", 1, "persistent", 0, "hilbert", hilbert, "portable", 0, "copy", 0)
+		c := space.Of("BM", 128, "BN", 128, "BK", 32, "warps", 4, "stages", 4, "group", group, "split", 1, "cluster", 1, "persistent", 0, "hilbert", hilbert, "portable", 0, "copy", 0, "atomic", 0)
 		compiled, plan := compile(t, p, c, gpu)
 		l, err := newLaunch(gpu, compiled.Module.Kernels[0], &plan.Steps[0], nil)
 		require.NoError(t, err)
@@ -370,7 +370,7 @@ func TestDeeperRingsWaitLess(t *testing.T) {
 	gpu := lookup(t, "h100")
 	p := problem(t, "gemm", gpu, square(4096))
 	us := func(stages int) float64 {
-		c := space.Of("BM", 128, "BN", 256, "BK", 64, "warps", 8, "stages", stages, "group", 8, "split", 1, "cluster", 2, "persistent", 0, "hilbert", 0, "portable", 0, "copy", 0)
+		c := space.Of("BM", 128, "BN", 256, "BK", 64, "warps", 8, "stages", stages, "group", 8, "split", 1, "cluster", 2, "persistent", 0, "hilbert", 0, "portable", 0, "copy", 0, "atomic", 0)
 		compiled, _ := compile(t, p, c, gpu)
 		require.Equal(t, ring{groups: 1, depth: stages}, prepare(compiled.Module.Kernels[0]).ring)
 		return predict(t, p, c, gpu, nil).US
