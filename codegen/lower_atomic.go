@@ -206,7 +206,7 @@ func (l *lowering) awaitFlag(o *ir.Op) {
 		b.Fence(l.scopeOf(o))
 		return nil
 	}, nil)
-	l.meet()
+	l.barrier()
 }
 
 // signal sets a flag when all threads have written what they had to.
