@@ -316,6 +316,49 @@ func (h *heating) Run(ctx context.Context, p []int, samples int) (trial.Ran, err
 	return r, nil
 }
 
+// failing is a measuring bench on which a configuration fails from its second run on.
+type failing struct {
+	heating
+	entry *replay.Entry
+	ran   bool
+}
+
+func (f *failing) Run(ctx context.Context, p []int, samples int) (trial.Ran, error) {
+	if f.space.Entry(p) == f.entry {
+		if f.ran {
+			return trial.Ran{Outcome: store.Runtime, Error: "the second time"}, nil
+		}
+		f.ran = true
+	}
+	return f.heating.Run(ctx, p, samples)
+}
+
+// A leader that fails when it is timed again is lost, and no longer among the best by the
+// time that it had come to before.
+func TestLostLeaderIsNotAmongTheBest(t *testing.T) {
+	s := raw(t)
+	var second *replay.Entry // fastest
+	for i := range s.Entries {
+		e := &s.Entries[i]
+		if e.Status == replay.Correct && e.MS > s.Optimum().MS && (second == nil || e.MS < second.MS) {
+			second = e
+		}
+	}
+	b := &failing{heating: heating{counting: counting{space: s, wrong: func([]int) bool { return false }}}, entry: second}
+	o := options(s, openStore(t, filepath.Join(t.TempDir(), "db")), nil)
+	o.Bench = inTurn{b, &sync.Mutex{}}
+	r, err := explore.Explore(t.Context(), o)
+	require.NoError(t, err)
+	require.Len(t, r.Lost, 1)
+	require.Same(t, second, s.Entry(r.Lost[0].Point))
+	seen := map[string]bool{}
+	for _, x := range r.Best {
+		require.NotSame(t, second, s.Entry(x.Point), "it failed, but is among the best with %g us", x.Evaluation.TimeUS)
+		require.False(t, seen[x.Config.String()], "%s is there twice", x.Config)
+		seen[x.Config.String()] = true
+	}
+}
+
 // looks is how often a look at the device times a configuration.
 const looks = 2
 

@@ -84,7 +84,7 @@ func (s *session) finals(ctx context.Context, ranked []Trial) ([]Trial, error) {
 		}
 		s.show(Finals, round+1, s.Samples, start)
 	}
-	done := leaders[:0]
+	done := make([]Trial, 0, len(ranked)) // apart from leaders, which also tell who is to be left out
 	for _, t := range leaders {
 		if err := s.settle(&t); err != nil {
 			return nil, err
