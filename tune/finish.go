@@ -93,8 +93,8 @@ func (s *session) next(f *finding) (string, error) {
 
 // artifacts writes the best configuration's files and the plot of all.
 func (s *session) artifacts(ctx context.Context, found, top []finding) error {
-	best := top[chosen(top)].config
-	p, src, err := s.print(best)
+	best := &top[chosen(top)]
+	p, src, err := s.print(best.config)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (s *session) artifacts(ctx context.Context, found, top []finding) error {
 	if err != nil {
 		return err
 	}
-	launch, err := s.launch(&top[chosen(top)], p)
+	launch, err := s.launch(best, p)
 	if err != nil {
 		return err
 	}
@@ -114,12 +114,12 @@ func (s *session) artifacts(ctx context.Context, found, top []finding) error {
 	if err != nil {
 		return err
 	}
-	at := slices.IndexFunc(found, func(f finding) bool { return f.config.Equal(best) })
+	at := slices.IndexFunc(found, func(f finding) bool { return f.config.Equal(best.config) })
 	svg, err := s.plot(found, at)
 	if err != nil {
 		return err
 	}
-	progress, err := s.plotProgress(best)
+	progress, err := s.plotProgress(best.config)
 	if err != nil {
 		return err
 	}

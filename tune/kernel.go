@@ -286,15 +286,12 @@ func taken(kernels map[string]cubin.Kernel) map[string]model.Resources {
 
 // describe notes the resources of the program's longest step.
 func (k *Kernel) describe(b *trial.Built, p *model.Prediction, kernels map[string]cubin.Kernel) {
-	var longest model.Step
 	for _, step := range p.Steps {
-		if step.US > longest.US {
-			longest = step
-		}
 		if step.Unknown > 0 {
 			k.Log.Debug("decided by data", "program", b.Program, "kernel", step.Kernel, "decisions", step.Unknown)
 		}
 	}
+	longest := p.Longest()
 	if !longest.Estimated {
 		b.Registers = longest.Registers
 	}

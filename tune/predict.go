@@ -33,12 +33,7 @@ func PredictKernel(p family.Problem, g *target.GPU, c space.Config) (*roofline.K
 	if err != nil {
 		return nil, fmt.Errorf("configuration %q: %w", c, err)
 	}
-	longest := prediction.Steps[0]
-	for _, s := range prediction.Steps {
-		if s.US > longest.US {
-			longest = s
-		}
-	}
+	longest := prediction.Longest()
 	return &roofline.Kernel{
 		Name: c.String(), Launches: 1, Work: usefulWork(p, g, prediction.Work), Least: roofline.Formula(p.Work().Bytes),
 		TimeUS: prediction.US, From: bench.Predicted,

@@ -2,6 +2,7 @@ package ncu
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,7 +18,7 @@ func (r *Report) collect(all []*launch) error {
 	}
 	number(all)
 	joined := join(all)
-	r.Unused = sorted(r.unused)
+	r.Unused = slices.Sorted(maps.Keys(r.unused))
 	volta := r.isVolta()
 	groups := byKernel(joined)
 	r.Kernels = make([]roofline.Kernel, 0, len(groups))
@@ -112,7 +113,7 @@ var timeMetrics = func() []string {
 			out = append(out, s.terms[0].metric)
 		}
 	}
-	return append(out, sorted(busyParts)...)
+	return append(out, slices.Sorted(maps.Keys(busyParts))...)
 }()
 
 // merge takes another pass' metrics in. The time is that of the pass that counted

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sort"
 	"strings"
 
 	"github.com/kgen-dev/kgen/internal/userfile"
@@ -99,19 +98,24 @@ func Read(in io.Reader, name string) (*Report, error) {
 // maxLine bounds a line: names of kernels reach kilobytes.
 const maxLine = 1 << 22
 
-// read finds the tables of a file: a header, then rows, with the profiler's and
-// the program's own words before, between and after.
-func (r *Report) read(in io.Reader, file string) ([]*launch, error) {
-	lines := bufio.NewScanner(in)
+// newLines splits a text, and tells whether a newline ends the line that was read last.
+func newLines(in io.Reader) (lines *bufio.Scanner, ended *bool) {
+	lines, ended = bufio.NewScanner(in), new(bool)
 	lines.Buffer(make([]byte, 1<<16), maxLine)
-	ended := true // the last line, by a newline
 	lines.Split(func(data []byte, atEOF bool) (int, []byte, error) {
 		n, line, err := bufio.ScanLines(data, atEOF)
 		if n > 0 {
-			ended = data[n-1] == '\n'
+			*ended = data[n-1] == '\n'
 		}
 		return n, line, err
 	})
+	return lines, ended
+}
+
+// read finds the tables of a file: a header, then rows, with the profiler's and
+// the program's own words before, between and after.
+func (r *Report) read(in io.Reader, file string) ([]*launch, error) {
+	lines, ended := newLines(in)
 	var t *table
 	var out []*launch
 	numbers := &numbers{}
@@ -141,7 +145,7 @@ func (r *Report) read(in io.Reader, file string) ([]*launch, error) {
 		if openQuote(line) {
 			return nil, &Error{file, n, errOpenQuote}
 		}
-		if !ended {
+		if !*ended {
 			t.cutOff(n, line)
 		}
 	}
@@ -173,13 +177,4 @@ var identity = map[string]bool{
 	"Context": true, "Stream": true, "Block Size": true, "Grid Size": true, "Device": true, "CC": true, "thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg": true,
 	"Id:Domain:Start/Stop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg": true, "API Call ID": true, "Section Name": true,
 	"Demangled Name": true, "Device Name": true, "Mangled Name": true, "Estimated Speedup": true, "Issues Detected": true, "Rule Name": true,
-}
-
-func sorted[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/roofline"
 )
 
@@ -41,7 +42,7 @@ func operations(group []*launch, volta bool) ([]roofline.Operations, error) {
 		math, ok := tensorMath(m)
 		each := 1.0
 		if m == hmmaCounter && volta {
-			math, each, ok = "fp16_acc32", hmmaFLOPs, true
+			math, each, ok = target.F16Acc32, hmmaFLOPs, true
 		}
 		if !ok || slices.ContainsFunc(group, func(l *launch) bool { return l.hasTotal(m) }) {
 			continue
@@ -73,8 +74,8 @@ func (l *launch) hasTotal(metric string) bool {
 	return false
 }
 
-func has(ops []roofline.Operations, m any) bool {
-	return slices.ContainsFunc(ops, func(o roofline.Operations) bool { return any(o.Math) == m })
+func has(ops []roofline.Operations, m target.Math) bool {
+	return slices.ContainsFunc(ops, func(o roofline.Operations) bool { return o.Math == m })
 }
 
 // meanMetric is the launches' mean of a counter.

@@ -27,16 +27,16 @@ const documentForm = 1
 
 // format is a form of files.
 type format struct {
-	name, doc string
-	write     func(io.Writer, []Recorded) error
+	name  string
+	write func(io.Writer, []Recorded) error
 }
 
 // formats has every form, the default first.
 var formats = []format{
-	{"json", "everything, for kgen db import", writeJSON},
-	{"t4", "T4 results", writeT4},
-	{"kernel-tuner", "a Kernel Tuner cache", writeKernelTuner},
-	{"csv", "a line for each configuration", writeCSV},
+	{"json", writeJSON}, // everything, for kgen db import
+	{"t4", writeT4},
+	{"kernel-tuner", writeKernelTuner}, // a cache
+	{"csv", writeCSV},
 }
 
 // Formats lists the forms by name, the default first.
@@ -53,10 +53,9 @@ func Formats() []string {
 // times.
 func Write(w io.Writer, name string, runs []Recorded) error {
 	for _, f := range formats {
-		if f.name != name {
-			continue
+		if f.name == name {
+			return f.write(w, runs)
 		}
-		return f.write(w, runs)
 	}
 	return fmt.Errorf("format %q: want one of %s", name, strings.Join(Formats(), ", "))
 }

@@ -143,6 +143,17 @@ func (p *Prediction) Parts() map[string]float64 {
 	return parts
 }
 
+// Longest is the step that takes longest, the first of equal ones; the zero Step where no
+// step launches a block.
+func (p *Prediction) Longest() (longest Step) {
+	for _, s := range p.Steps {
+		if s.US > longest.US {
+			longest = s
+		}
+	}
+	return longest
+}
+
 // ErrFit is in the error for a kernel that no SM can hold.
 var ErrFit = codegen.ErrResources
 

@@ -83,13 +83,13 @@ func checkURL(text string) error {
 	return nil
 }
 
-// redacted is an address without the secrets in it.
+// redacted is an address without the secrets in it, which may hold an @ too.
 func redacted(text string) string {
-	_, after, ok := strings.Cut(text, "@")
-	if !ok {
+	at := strings.LastIndexByte(text, '@')
+	if at < 0 {
 		return clip(text, 200)
 	}
-	return "...@" + clip(after, 200)
+	return "..." + clip(text[at:], 200)
 }
 
 // Conn is a connection to a server.

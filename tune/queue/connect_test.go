@@ -20,6 +20,18 @@ func TestImpossibleAddress(t *testing.T) {
 	}
 }
 
+// No part of a password comes into an error, not even of one that holds an @.
+func TestErrorsKeepSecrets(t *testing.T) {
+	for _, url := range []string{"http://me:se@cret@host", "nats://se@cret@127.0.0.1:65536", "nats://127.0.0.1:1,http://cret@127.0.0.1"} {
+		_, err := queue.Connect(url, queue.Access{})
+		require.ErrorIs(t, err, queue.ErrAccess, url)
+		require.NotContains(t, err.Error(), "cret")
+	}
+	_, err := queue.Connect("nats://me:se@cret@127.0.0.1:1", queue.Access{})
+	require.ErrorIs(t, err, queue.ErrUnreachable)
+	require.NotContains(t, err.Error(), "cret")
+}
+
 // silent is the address of a server that takes connections and says nothing.
 func silent(t *testing.T) string {
 	t.Helper()

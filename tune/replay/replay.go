@@ -4,6 +4,7 @@
 package replay
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -162,15 +163,7 @@ func (s *Space) dims() ([]search.Dim, []map[string]int) {
 		}
 		dim := search.Dim{Name: name, Len: len(values)}
 		if !slices.ContainsFunc(values, func(v Value) bool { return !v.IsNumber }) {
-			slices.SortStableFunc(values, func(a, b Value) int {
-				switch {
-				case a.Number < b.Number:
-					return -1
-				case a.Number > b.Number:
-					return 1
-				}
-				return 0
-			})
+			slices.SortStableFunc(values, func(a, b Value) int { return cmp.Compare(a.Number, b.Number) })
 			for _, v := range values {
 				dim.Values = append(dim.Values, v.Number)
 			}

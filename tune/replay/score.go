@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -35,19 +36,9 @@ func (s *Space) Scale() (*Scale, error) {
 	if len(sc.worstFirst) == 0 {
 		return nil, fmt.Errorf("%w: no configuration has a time", ErrFormat)
 	}
-	slices.SortFunc(sc.worstFirst, func(a, b float64) int { return compare(b, a) })
+	slices.SortFunc(sc.worstFirst, func(a, b float64) int { return cmp.Compare(b, a) })
 	sc.costMS = median(costs)
 	return sc, nil
-}
-
-func compare(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 func median(v []float64) float64 {
@@ -117,7 +108,7 @@ func (s *Scale) Curve(searches [][]float64) []float64 {
 		for _, best := range searches {
 			rank := 0
 			if !math.IsNaN(best[k]) {
-				rank, _ = slices.BinarySearchFunc(s.worstFirst, best[k], func(ms, want float64) int { return compare(want, ms) })
+				rank, _ = slices.BinarySearchFunc(s.worstFirst, best[k], func(ms, want float64) int { return cmp.Compare(want, ms) })
 			}
 			ranks = append(ranks, float64(rank))
 		}
