@@ -98,14 +98,8 @@ type compiler struct {
 	steps int      // operations so far
 }
 
-// compile parses text and compiles it to a condition or a number.
-//
-// An expression holds integers, the names of parameters, of lets and of env, true and
-// false, + - * / % on integers (/ truncates as in Go), comparisons, && || ! on
-// conditions, parentheses, "words" that a parameter of words is compared with,
-// min(a, ...), max(a, ...), ceildiv(a, b) and floordiv(a, b), the quotient rounded up
-// and down, and floormod(a, b), what floordiv leaves. Arithmetic is on int64. A
-// condition that divides by zero or overflows doesn't hold.
+// compile parses text and compiles it to a condition or a number; Constraint says what it
+// may hold.
 func (c *compiler) compile(text string) (node, error) {
 	if len(text) > maxExpr {
 		return node{}, fmt.Errorf("expression of %d bytes: want at most %d", len(text), maxExpr)

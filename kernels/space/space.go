@@ -47,7 +47,14 @@ type Let struct {
 }
 
 // Constraint is a condition every configuration meets. Expr is a Go expression of type
-// bool; package documentation of Compile lists what it may hold.
+// bool.
+//
+// An expression holds integers, the names of parameters, of lets and of the Env, true and
+// false, + - * / % on integers (/ truncates as in Go), comparisons, && || ! on
+// conditions, parentheses, "words" that a parameter of words is compared with,
+// min(a, ...), max(a, ...), ceildiv(a, b) and floordiv(a, b), the quotient rounded up
+// and down, and floormod(a, b), what floordiv leaves. Arithmetic is on int64. A
+// condition that divides by zero or overflows doesn't hold.
 type Constraint struct {
 	Name string
 	Expr string

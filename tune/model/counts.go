@@ -6,11 +6,12 @@ import (
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/codegen/simt"
+	"github.com/kgen-dev/kgen/codegen/target"
 	"github.com/kgen-dev/kgen/roofline"
 )
 
 // warpSize is the lanes of a warp.
-const warpSize = 32
+const warpSize = target.WarpSize
 
 // maxPointers is how many pointer parameters have their traffic told apart; those of
 // later ones count as the last's.

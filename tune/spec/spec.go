@@ -140,7 +140,7 @@ func decode(text []byte, into any, strict bool) error {
 	switch {
 	case err == nil:
 		if _, err := d.Token(); !errors.Is(err, io.EOF) {
-			return fmt.Errorf("line %d: text after the object's end", lineAt(text, d.InputOffset()))
+			return fmt.Errorf("line %d: text after the object's end", jsontext.LineAt(text, d.InputOffset()))
 		}
 		return nil
 	case strings.HasPrefix(err.Error(), "json: unknown field"): // encoding/json has no type for it
@@ -179,5 +179,3 @@ func fields(t reflect.Type) []string {
 	}
 	return names
 }
-
-func lineAt(text []byte, offset int64) int { return jsontext.LineAt(text, offset) }

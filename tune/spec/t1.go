@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kgen-dev/kgen/internal/jsontext"
 	"github.com/kgen-dev/kgen/kernels/space"
 )
 
@@ -108,7 +109,7 @@ func (r *t1Reader) at(text string, err error) error {
 	if i < 0 {
 		return err
 	}
-	return fmt.Errorf("line %d: %w", lineAt(r.text, int64(i)), err)
+	return fmt.Errorf("line %d: %w", jsontext.LineAt(r.text, int64(i)), err)
 }
 
 func (r *t1Reader) params() error {
