@@ -219,14 +219,10 @@ func parseShape(text string, t numcheck.Type) ([]int64, error) {
 			return nil, fmt.Errorf("shape [%s]: want numbers such as [1024] or [32x64]", inner)
 		case n < 0:
 			return nil, fmt.Errorf("shape [%s]: %s: want a size from 0", inner, word)
-		case n > maxBufferBytes:
-			size = maxBufferBytes + 1
-		default:
-			size *= n
-		}
-		if size > maxBufferBytes {
+		case n > maxBufferBytes/max(size, 1):
 			return nil, fmt.Errorf("shape [%s] of %s: want at most %d bytes", inner, t, int64(maxBufferBytes))
 		}
+		size *= n
 		shape = append(shape, n)
 	}
 	return shape, nil

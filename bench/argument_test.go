@@ -54,6 +54,19 @@ func TestParseArgument(t *testing.T) {
 	require.Equal(t, b.Buffer.Want, b.Buffer.Data)
 }
 
+func TestArgumentsOfImpossibleSizes(t *testing.T) {
+	for _, text := range []string{
+		"f32[17179869185]:none", "f32[4294967296x4294967296]:none", // 2^66 bytes
+		"f32[4294967296x4294967296x4]:random", "u8[0x99999999999999999999]:zeros",
+	} {
+		_, err := ParseArgument(text, 0, 0, "")
+		require.ErrorContains(t, err, "want at most 68719476736 bytes", text)
+	}
+	a, err := ParseArgument("u8[0x68719476736x68719476736]:none", 0, 0, "")
+	require.NoError(t, err)
+	require.Zero(t, a.Buffer.Size())
+}
+
 func FuzzParseArgument(f *testing.F) {
 	for _, text := range []string{"i32=7", "f32[4]:iota", "u8[2x3]:zeros", "bytes=00", "f32[1]:none,want=x.npy", "f16[", "f8[1]:", "i32[-1]:random", "x=:"} {
 		f.Add(text)

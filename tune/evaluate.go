@@ -175,7 +175,7 @@ func (s *session) seconds() map[string]float64 {
 
 // reusable tells whether a stored evaluation says all that a run needs.
 func (s *session) reusable(e *store.Evaluation) bool {
-	return e.Outcome != store.Correctness && e.Outcome != store.Runtime && s.believable(e)
+	return !e.Outcome.Wrong() && s.believable(e)
 }
 
 // keepPrinted keeps the ranking with the sources that were printed, if that is more

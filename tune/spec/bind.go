@@ -153,8 +153,8 @@ func (l *launch) at(index []int) (out bench.CaseLaunch, err error) {
 			if err != nil {
 				return out, fmt.Errorf("%s: %w", e.name, err)
 			}
-			if v < 1 || v > math.MaxUint32 {
-				return out, fmt.Errorf("%s: %d in dimension %d: want 1 or more", e.name, v, i)
+			if v < 1 || v > math.MaxInt32 {
+				return out, fmt.Errorf("%s: %d in dimension %d: want 1 to %d", e.name, v, i, math.MaxInt32)
 			}
 			e.to[i] = uint32(v)
 		}

@@ -61,6 +61,9 @@ func Outcomes() []Outcome {
 	return []Outcome{Correct, Predicted, Compile, Runtime, Correctness, Timeout, Constraints, Resources}
 }
 
+// Wrong tells whether a check found a wrong result or a fault.
+func (o Outcome) Wrong() bool { return o == Correctness || o == Runtime }
+
 // Timed tells whether an evaluation that ended so has a time.
 func (o Outcome) Timed() bool { return o == Correct || o == Predicted }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -129,7 +130,10 @@ func parseExtents(text string) (e [3]uint32, err error) {
 	e = [3]uint32{1, 1, 1}
 	for i, w := range words {
 		n, err := strconv.ParseUint(w, 10, 32)
-		if err != nil || len(words) > 3 {
+		switch {
+		case errors.Is(err, strconv.ErrRange):
+			return e, fmt.Errorf("%s: want numbers from 1 to %d", w, math.MaxInt32)
+		case err != nil || len(words) > 3:
 			return e, errors.New("want one to three numbers such as 8,2")
 		}
 		e[i] = uint32(n)

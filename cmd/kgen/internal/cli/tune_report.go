@@ -25,7 +25,7 @@ func (a *app) printFailures(wrong []tune.Wrong, causes []explore.Cause) {
 		fmt.Fprintf(a.out, "wrong     %d more: --json lists all\n", n)
 	}
 	causes = slices.DeleteFunc(slices.Clone(causes), func(c explore.Cause) bool {
-		return c.Outcome == store.Correctness || c.Outcome == store.Runtime
+		return c.Outcome.Wrong()
 	})
 	for _, c := range causes[:min(mostCauses, len(causes))] {
 		fmt.Fprintf(a.out, "failed    %s, %d such as %s: %s\n", c.Outcome, c.Count, c.Config, oneLine(errors.New(c.Error)))

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/kgen-dev/kgen/bench/launchfile"
@@ -248,7 +249,11 @@ func (a *app) exploreSpace(ctx context.Context, f *tuneFlags, gpuName string, b 
 	case errors.Is(err, trial.ErrMistake):
 		return usagef("--space %s: %w", f.space, err)
 	case errors.Is(err, explore.ErrNothing):
-		return fmt.Errorf("--space %s: %w", f.space, err)
+		err = fmt.Errorf("--space %s: %w", f.space, err)
+		if slices.ContainsFunc(r.Tried, func(t explore.Trial) bool { return t.Evaluation.Outcome.Wrong() }) {
+			return wrong(err)
+		}
+		return err
 	case err != nil:
 		return err
 	}

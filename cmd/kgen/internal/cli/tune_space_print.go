@@ -112,7 +112,7 @@ func (a *app) spaceReport(f *tuneFlags, b *spec.Bound, r *explore.Result) *space
 	failed := r.Failures()
 	out.Failures, out.Causes = explore.CountFailures(failed), explore.Causes(failed)
 	for _, f := range failed {
-		if f.Outcome == store.Correctness || f.Outcome == store.Runtime {
+		if f.Outcome.Wrong() {
 			out.Wrong = append(out.Wrong, tune.Wrong{Config: f.Config, Outcome: f.Outcome, Fault: f.Error})
 		}
 	}
