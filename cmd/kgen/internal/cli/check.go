@@ -25,6 +25,7 @@ type checkFlags struct {
 	maps  choice
 	parts int
 	vm    machineFlags
+	lines bool
 }
 
 // checkReport is what kgen check --json prints.
@@ -42,6 +43,8 @@ type checkReport struct {
 	Faults     []bench.Fault    `json:"faults"`
 	Counters   bench.Counters   `json:"counters"`
 	Provenance bench.Provenance `json:"provenance"` // of the counters
+
+	Lines []bench.LineCount `json:"lines,omitempty"` // the counters by line, where asked for
 }
 
 // regionReport is a box of an output that was compared with the reference.
@@ -65,7 +68,8 @@ func (a *app) checkCommand() *cobra.Command {
 		long: `Check one configuration of a family: compile it, run pieces of the problem on the
 virtual machine over random data, and compare what they compute with the float64
 reference. The pieces are at the corners of the tile space first, where its
-edges are. Without --set the configuration is the problem's default.
+edges are. Without --set the configuration is the problem's default. --lines counts
+by line of what kgen emit --stage ptx prints, with --via nvrtc of --stage cuda.
 
 A file of PTX, or of CUDA C by way of NVRTC for the --gpu (default h100), is run from
 flags as kgen run runs a case: --arg for each parameter, in their order, is
@@ -78,6 +82,7 @@ and 3 when not.`,
 		example: `  kgen check gemm --gpu a100 --m 1000 --n 777 --k 333
   kgen check flashattn --gpu h100 --seq 1021 --set BM=64 --set BN=32 --async random --seed 5
   kgen check softmax --gpu rtx4090 --cols 1001 --via nvrtc --json
+  kgen check flashattn --gpu h100 --set 'BM=64 BN=32 warps=4' --via nvrtc --lines
   kgen check add.cu --gpu a100 --grid 8 --block 128 --arg f32[1000]:random --arg f32[1000]:none --arg i32=1000`,
 		flags: func(c *cobra.Command) {
 			settingFlag(c, &f.set)
@@ -85,12 +90,14 @@ and 3 when not.`,
 			choiceFlag(c, &f.maps, "maps", mapsDoc)
 			c.Flags().IntVar(&f.parts, "parts", 4, "run `N` pieces of the problem")
 			f.vm.declare(c)
+			linesFlag(c, &f.lines)
 			a.jsonFlag(c)
 		},
 		run:       func(ctx context.Context, j *job) error { return a.check(ctx, j, f) },
 		endings:   []string{".cu", ".ptx"},
 		fileFlags: file.declare,
 		file: func(ctx context.Context, name, gpu string) error {
+			file.extent.lines = f.lines
 			return a.checkFile(ctx, name, gpu, &f.vm, &file)
 		},
 	})
@@ -199,12 +206,16 @@ func (r *checkReport) run(ctx context.Context, j *job, f *checkFlags, dev bench.
 	if len(parts) == 0 {
 		return usagef("%s: nothing to check: no block writes anything of %s: want longer sequences, or more of them", j.family.Name, j.problem.Settings())
 	}
+	if f.lines {
+		dev = byLine{dev}
+	}
 	v := &checkRun{dev: dev, args: j.problem.Args(), data: data}
 	if err := v.launch(ctx, c, text, parts); err != nil {
 		return err
 	}
 	r.Faults = append(r.Faults, v.faults...)
 	r.Counters, r.BlocksRun, r.Blocks = v.counters, v.counters.Blocks, v.blocks
+	r.Lines = bench.SumLines(v.lines)
 	for _, p := range parts {
 		for _, region := range p.Regions {
 			if err := r.compare(j.problem, data, region); err != nil {
@@ -287,6 +298,16 @@ type checkRun struct {
 	faults   []bench.Fault
 	counters bench.Counters
 	blocks   int64 // of all launches
+	lines    []bench.LineCount
+}
+
+// byLine is a device that counts every launch by line.
+type byLine struct{ bench.Device }
+
+// Launch runs a kernel, and counts by line.
+func (d byLine) Launch(ctx context.Context, m *bench.Module, kernel string, l bench.Launch) (*bench.Report, error) {
+	l.Lines = true
+	return d.Device.Launch(ctx, m, kernel, l)
 }
 
 // launch runs the parts' points, and reads the outputs back into the data.
@@ -314,6 +335,7 @@ func (v *checkRun) launch(ctx context.Context, c *codegen.Compiled, text string,
 	for _, r := range reports {
 		v.faults = append(v.faults, r.Faults...)
 		v.counters.Add(&r.Counters)
+		v.lines = append(v.lines, r.Lines...)
 	}
 	for i, a := range v.args {
 		if !a.Out {
@@ -391,7 +413,10 @@ func (a *app) printCheck(r *checkReport) error {
 		return err
 	}
 	a.printFaults(r.Faults)
-	return a.printCounters(r.Provenance, &r.Counters)
+	if err := a.printCounters(r.Provenance, &r.Counters); err != nil {
+		return err
+	}
+	return a.printLines(r.Lines)
 }
 
 // extent says how much of the problem was run.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/bench/vm"
 	"github.com/kgen-dev/kgen/codegen"
 	"github.com/kgen-dev/kgen/codegen/target"
@@ -47,6 +48,29 @@ func TestCheckFindsWrongKernels(t *testing.T) {
 			require.Contains(t, r.firstWrong(), tt.want)
 		})
 	}
+}
+
+// What is counted by line is what is counted in all.
+func TestCheckCountsByLine(t *testing.T) {
+	gpu := must(target.Lookup("a100"))
+	f := must(kernelFamily("softmax"))
+	p := must(f.Problem(map[string]string{"rows": "5", "cols": "300"}, gpu))
+	config := must(p.Default(gpu))
+	c := must(codegen.Compile(must(p.Program(config)), gpu, codegen.Options{}))
+	dev := must(vm.New(vm.Options{GPU: gpu}))
+	defer dev.Close()
+	v := &checkRun{dev: byLine{dev}, args: p.Args(), data: must(family.NewData(p.Args(), 1))}
+	require.NoError(t, v.launch(t.Context(), c, must(c.PTX()), must(p.Parts(config, rand.New(rand.NewPCG(1, 1)), 3))))
+	var sum bench.Issue
+	var bytes int64
+	for _, l := range v.lines {
+		sum.Warp += l.Instructions.Warp
+		sum.Thread += l.Instructions.Thread
+		bytes += l.Global.Bytes
+	}
+	require.Equal(t, v.counters.Instructions.Total(), sum)
+	require.Equal(t, v.counters.Global.Loads.Bytes+v.counters.Global.Stores.Bytes, bytes)
+	require.NotZero(t, bytes)
 }
 
 // A check takes the memory that it says it takes, and refuses what takes more.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -193,10 +194,23 @@ func (j *job) config(set []string) (space.Config, error) {
 	if len(set) == 0 {
 		return c, nil
 	}
-	if c, err = bound.Space().Override(c, set); err != nil {
+	if c, err = bound.Space().Override(c, settings(set)); err != nil {
 		return c, usage(err)
 	}
 	return c, usage(bound.Check(c))
+}
+
+// settings are the parameters of each --set, between blanks as configurations are printed or commas as
+// kgen generate takes flags.
+func settings(set []string) (all []string) {
+	for _, text := range set {
+		each := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == ',' })
+		if len(each) == 0 {
+			each = []string{text} // for the space to refuse
+		}
+		all = append(all, each...)
+	}
+	return all
 }
 
 // lower compiles a configuration and plans it for the problem's sizes, of which
@@ -239,7 +253,7 @@ func compileError(err error) error {
 
 // settingFlag declares --set.
 func settingFlag(c *cobra.Command, set *[]string) {
-	c.Flags().StringArrayVar(set, "set", nil, "a parameter of the configuration, `K=V`; may be given again")
+	c.Flags().StringArrayVar(set, "set", nil, "parameters of the configuration, `K=V` or several as kgen prints them, 'K=V K=V'; may be given again")
 	mustComplete(c, "set", func(c *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		f, err := kernelFamily(c.Name())
 		if err != nil {

@@ -176,7 +176,7 @@ func (a *app) printKernel(info kernelInfo) error {
 	}
 	fmt.Fprintln(a.out, " constraints")
 	for _, c := range info.Constraints {
-		fmt.Fprintf(w, "  %s\t%s\t%s\n", c.Name, c.Expr, c.Doc)
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", c.Name, c.Doc, c.Expr)
 	}
 	return w.Flush()
 }

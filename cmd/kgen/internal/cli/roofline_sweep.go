@@ -103,7 +103,7 @@ func (j *job) swept(flag string, values []string) ([]*job, error) {
 		given[flag] = v
 		p, err := j.family.Problem(given, j.gpu)
 		if err != nil {
-			return nil, usagef("--sweep %s=%s: %w", flag, v, err)
+			return nil, usagef("--sweep %s=%s: %w; a sweep is FLAG=V,V,... or FLAG=FROM:TO", flag, v, err)
 		}
 		each := &job{family: j.family, gpu: j.gpu, problem: p}
 		if err := each.launchable(); err != nil {

@@ -34,7 +34,11 @@ type extentFlags struct {
 func (f *extentFlags) declare(c *cobra.Command) {
 	c.Flags().StringVar(&f.blocks, "blocks", "", "`LIST` of blocks of the grid to run, each x, x:y or x:y:z; without it all")
 	c.Flags().StringVar(&f.dump, "dump", "", "`DIR` for the buffers after the last launch, as .npy files")
-	c.Flags().BoolVar(&f.lines, "lines", false, "count by line of the source, or of the PTX where that does not say, too")
+}
+
+// linesFlag declares --lines.
+func linesFlag(c *cobra.Command, on *bool) {
+	c.Flags().BoolVar(on, "lines", false, "count by line of the source, or of the PTX where that does not say, too")
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -68,6 +72,7 @@ stopped by counting, see --max-steps, and reported as a deadlock.`,
 	mustComplete(c, "gpu", completeGPUFlag)
 	f.vm.declare(c)
 	f.extent.declare(c)
+	linesFlag(c, &f.extent.lines)
 	return c
 }
 
