@@ -13,24 +13,24 @@ const (
 )
 
 // Sink moves loads from global memory and arithmetic to before the first use of their
-// results, where what is loaded together is more than a thread has registers for: of a tile
-// that is added to as large a one, each element is then loaded, computed and added by itself.
-// Which of them may well be earlier, whoever assigns registers knows best.
+// results, where what is loaded together is more than a thread has registers for and what is
+// left then is not: of a tile that is added to as large a one, each element is then loaded,
+// computed and added by itself. Which of them may well be earlier, whoever assigns registers
+// knows best, and better where there is too little room either way.
 func Sink(k *Kernel) {
-	s := sinker{k: k, least: sunkRegisters, most: min(mostLive, registersPerSM/k.Threads)}
-	s.block(k.Body)
+	s := sinker{k: k}
+	stretches(k.Body, min(mostLive, registersPerSM/k.Threads), s.stretch)
 }
 
 type sinker struct {
 	k        *Kernel
-	least    int     // registers that a stretch loads
-	most     int     // registers that may live in it
 	pressure []int   // registers that live at each position; nil until asked for
 	from     []int32 // position of each value's definition
 }
 
-// block looks at the stretches of a block that neither write nor wait.
-func (s *sinker) block(b *Block) {
+// stretches visits the instructions of a block in parts that neither write nor wait, and how
+// many registers may live there: most, or as many as the threads asked for before.
+func stretches(b *Block, most int, visit func(list []*Instr, most int)) {
 	if b == nil {
 		return
 	}
@@ -39,25 +39,40 @@ func (s *sinker) block(b *Block) {
 		if in.Body == nil && in.Removable() {
 			continue
 		}
-		s.stretch(b.Instrs[first:i])
+		visit(b.Instrs[first:i], most)
 		first = i + 1
-		s.block(in.Body)
-		s.block(in.Else)
+		if in.Op == OpMaxRegisters {
+			most = min(mostLive, int(in.Imm))
+		}
+		stretches(in.Body, most, visit)
+		stretches(in.Else, most, visit)
 	}
-	s.stretch(b.Instrs[first:])
+	visit(b.Instrs[first:], most)
 }
 
-// stretch reorders instructions in place where their loads are too many.
-func (s *sinker) stretch(list []*Instr) {
+// stretch reorders instructions in place where their loads are too many, and no longer are
+// then.
+func (s *sinker) stretch(list []*Instr, most int) {
 	loaded := 0
 	for _, in := range list {
 		if loadsGlobal(in) {
 			loaded += registersOf(in.Results)
 		}
 	}
-	if loaded < s.least || !s.crowded(list) {
+	if loaded < sunkRegisters || !s.crowded(list, most) {
 		return
 	}
+	before := slices.Clone(list)
+	copy(list, sunk(list))
+	s.pressure = nil
+	if s.crowded(list, most) {
+		copy(list, before)
+		s.pressure = nil
+	}
+}
+
+// sunk is a stretch in the order of first uses.
+func sunk(list []*Instr) []*Instr {
 	late := late(list)
 	out := make([]*Instr, 0, len(list))
 	var put func(in *Instr)
@@ -75,7 +90,7 @@ func (s *sinker) stretch(list []*Instr) {
 			put(in)
 		}
 	}
-	copy(list, out)
+	return out
 }
 
 func loadsGlobal(in *Instr) bool { return in.Op == OpLd && in.Space == Global }
@@ -91,13 +106,13 @@ func registersOf(vs []*Value) int {
 	return n
 }
 
-// crowded tells whether more registers live somewhere in a stretch than there are.
-func (s *sinker) crowded(list []*Instr) bool {
+// crowded tells whether more registers live where a stretch loads than may.
+func (s *sinker) crowded(list []*Instr, most int) bool {
 	if s.pressure == nil {
 		s.measure()
 	}
 	for _, in := range list {
-		if loadsGlobal(in) && s.pressure[s.from[in.Results[0].ID]] > s.most {
+		if loadsGlobal(in) && s.pressure[s.from[in.Results[0].ID]] > most {
 			return true
 		}
 	}
