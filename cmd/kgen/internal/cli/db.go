@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -135,7 +136,7 @@ func (a *app) dbList(f *dbFlags) *cobra.Command {
 
 func (a *app) printRuns(runs []*runSummary) error {
 	w := a.table()
-	fmt.Fprintln(w, "RUN\tSTARTED\tKERNEL\tGPU\tNEW\tFAILED\tBEST\t\tPOLICY")
+	fmt.Fprintln(w, "RUN\tSTARTED\tKERNEL\tGPU\tNEW\tFAILED\tBEST\t\tPOLICY\tPROBLEM")
 	for _, r := range runs {
 		best, failed := "-", 0
 		if r.BestUS != nil {
@@ -146,9 +147,26 @@ func (a *app) printRuns(runs []*runSummary) error {
 				failed += n
 			}
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", r.ID, r.Started.Format("2006-01-02 15:04"), visible(r.Family), visible(r.GPU), r.Evaluations, failed, best, r.Provenance, visible(r.Policy))
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\n", r.ID, r.Started.Format("2006-01-02 15:04"), visible(r.Family), visible(r.GPU), r.Evaluations, failed, best, r.Provenance, visible(r.Policy), visible(problemText(r.Problem)))
 	}
 	return w.Flush()
+}
+
+// problemText writes a run's problem as "k=512 m=1024"; "" if it is no object.
+func problemText(problem json.RawMessage) string {
+	var settings map[string]any
+	d := json.NewDecoder(bytes.NewReader(problem))
+	d.UseNumber()
+	if d.Decode(&settings) != nil {
+		return ""
+	}
+	return settingsText(settings)
+}
+
+// runsFlag declares --run.
+func runsFlag(c *cobra.Command, runs *[]int64, doc string) {
+	c.Flags().Int64SliceVar(runs, "run", nil, doc)
+	c.Flags().Lookup("run").DefValue = "" // which pflag would show as []
 }
 
 // recorded reads runs with their evaluations, in the order given; all for none.
@@ -207,7 +225,7 @@ has it, and an import brings that back; of a CSV it brings back what the columns
 		},
 	}
 	choiceFlag(c, &form, "format", "the form of the file")
-	c.Flags().Int64SliceVar(&f.runs, "run", nil, "`ID` of a run, as kgen db list shows it; may be given again (default all)")
+	runsFlag(c, &f.runs, "`ID` of a run, as kgen db list shows it; may be given again (default all)")
 	filledFlag(c, &file, "output", "o", "`FILE` to write (default standard output)")
 	return c
 }
@@ -324,7 +342,7 @@ time, but of each kernel and GPU the newest --keep.`,
 			})
 		},
 	}
-	c.Flags().Int64SliceVar(&f.runs, "run", nil, "`ID` of a run; may be given again")
+	runsFlag(c, &f.runs, "`ID` of a run; may be given again")
 	c.Flags().DurationVar(&older, "older", 0, "runs that were started so long ago, such as 720h")
 	c.Flags().IntVar(&keep, "keep", 1, "with --older: keep the newest `N` of each kernel and GPU")
 	a.jsonFlag(c)
