@@ -5,6 +5,7 @@ import "fmt"
 // Provenance says where a number is from.
 type Provenance uint8
 
+// The provenances.
 const (
 	Measured  Provenance = iota + 1 // a GPU's clock or counter
 	Counted                         // the virtual machine counted it

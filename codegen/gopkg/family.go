@@ -62,65 +62,60 @@ func (w *writer) comment(format string, args ...any) {
 
 func imageOf(v *Variant) string { return lowerFirst(exported(v.Name)) + "Image" }
 
-// args writes the type of arguments with Check, Pack and values.
-func (w *writer) args() {
-	name := w.Prefix + "Args"
-	var fields, values []jen.Code
-	var dropped jen.Code // the statement that makes what kernels take of a probability
-	numbers := false     // some of the values are checked
+// arguments are the fields of a family's arguments, and how kernels get them.
+type arguments struct {
+	fields, values []jen.Code
+	dropped        jen.Code // the statement that makes what kernels take of a probability; nil without one
+	numbers        bool     // some of the values are checked
+}
+
+// arguments finds the fields and values of the parameters.
+func (w *writer) arguments() (a arguments) {
 	for _, p := range w.params {
 		field := exported(p.Name)
+		s := w.Scalars[p.Name]
 		switch {
 		case !p.Type.IsScalar():
-			fields = append(fields, jen.Id(field).Uint64().Comment("address of "+viewDoc(p.Type)))
-			values = append(values, jen.Id("a").Dot(field))
-		case w.Scalars[p.Name].Unread:
-			values = append(values, jen.Lit(0))
-		case w.Scalars[p.Name].Dropout > 0:
-			if dropped == nil {
+			a.fields = append(a.fields, jen.Id(field).Uint64().Comment("address of "+viewDoc(p.Type)))
+			a.values = append(a.values, jen.Id("a").Dot(field))
+		case s.Unread:
+			a.values = append(a.values, jen.Lit(0))
+		case s.Dropout > 0:
+			if a.dropped == nil {
 				var field jen.Code
-				field, dropped = dropout(w.Scalars[p.Name].Dropout)
-				fields = append(fields, field)
+				field, a.dropped = dropout(s.Dropout)
+				a.fields = append(a.fields, field)
 			}
 			if p.Type.Elem.IsFloat() {
-				values = append(values, jen.Uint64().Call(jen.Qual("math", "Float32bits").Call(jen.Id("scale"))))
+				a.values = append(a.values, jen.Uint64().Call(jen.Qual("math", "Float32bits").Call(jen.Id("scale"))))
 			} else {
-				values = append(values, jen.Uint64().Call(jen.Id("threshold")))
+				a.values = append(a.values, jen.Uint64().Call(jen.Id("threshold")))
 			}
 		default:
-			s := w.Scalars[p.Name]
 			value := jen.Id("a").Dot(field)
 			if text := s.value(p.Type.Elem); text != "0" {
 				value = jen.Qual("cmp", "Or").Call(value, jen.Id(text))
 				s.Doc += "; 0: " + text
 			}
 			kind, bits, checked := s.bits(field, p.Type.Elem, value)
-			fields = append(fields, jen.Id(field).Add(kind).Comment(s.Doc))
-			values = append(values, bits)
-			numbers = numbers || checked
+			a.fields = append(a.fields, jen.Id(field).Add(kind).Comment(s.Doc))
+			a.values = append(a.values, bits)
+			a.numbers = a.numbers || checked
 		}
 	}
+	return a
+}
+
+// args writes the type of arguments with Check, Pack and values.
+func (w *writer) args() {
+	name := w.Prefix + "Args"
+	a := w.arguments()
 	w.comment("%s are the arguments of a launch. Tensors are dense, the last dimension innermost;\noutputs must not overlap inputs. A number left at 0 is that of the package's options.", name)
-	w.file.Type().Id(name).Struct(fields...)
+	w.file.Type().Id(name).Struct(a.fields...)
 	w.file.Line()
 	w.file.Func().Params(jen.Op("*").Id(name)).Id("family").Params().String().Block(jen.Return(jen.Lit(w.Prefix)))
 	w.file.Line()
-	body := []jen.Code{jen.If(jen.Id("a").Op("==").Nil()).Block(
-		jen.Return(jen.Nil(), jen.Qual("errors", "New").Call(jen.Lit(name+" nil: want arguments"))))}
-	wrong := jen.Nil()
-	if numbers || dropped != nil {
-		body = append(body, jen.Id("n").Op(":=").New(jen.Id("numbers")))
-		wrong = jen.Id("n").Dot("err")
-	}
-	if dropped != nil {
-		body = append(body, dropped)
-	}
-	if numbers { // checked before the error is looked at, in whatever order Go evaluates a return
-		body = append(body, jen.Id("v").Op(":=").Index().Uint64().Values(values...), jen.Return(jen.Id("v"), wrong))
-	} else {
-		body = append(body, jen.Return(jen.Index().Uint64().Values(values...), wrong))
-	}
-	w.file.Func().Params(jen.Id("a").Op("*").Id(name)).Id("values").Params().Params(jen.Index().Uint64(), jen.Error()).Block(body...)
+	w.file.Func().Params(jen.Id("a").Op("*").Id(name)).Id("values").Params().Params(jen.Index().Uint64(), jen.Error()).Block(a.body(name)...)
 	w.file.Line()
 	w.comment("Check tells whether a plan can run on the arguments: no address is 0 and all are aligned, and numbers\nare in their range.")
 	w.file.Func().Params(jen.Id("a").Op("*").Id(name)).Id("Check").Params(jen.Id("p").Op("*").Id("Plan"), jen.Id("workspace").Index().Uint64()).Error().Block(
@@ -130,6 +125,24 @@ func (w *writer) args() {
 	w.file.Func().Params(jen.Id("a").Op("*").Id(name)).Id("Pack").Params(jen.Id("p").Op("*").Id("Plan"), jen.Id("step").Int(), jen.Id("workspace").Index().Uint64()).Params(jen.Index().Byte(), jen.Error()).Block(
 		jen.Return(jen.Id("p").Dot("pack").Call(jen.Id("step"), jen.Id("a"), jen.Id("workspace"))))
 	w.file.Line()
+}
+
+// body is the statements of the method values of the type called name.
+func (a *arguments) body(name string) []jen.Code {
+	body := []jen.Code{jen.If(jen.Id("a").Op("==").Nil()).Block(
+		jen.Return(jen.Nil(), jen.Qual("errors", "New").Call(jen.Lit(name+" nil: want arguments"))))}
+	wrong := jen.Nil()
+	if a.numbers || a.dropped != nil {
+		body = append(body, jen.Id("n").Op(":=").New(jen.Id("numbers")))
+		wrong = jen.Id("n").Dot("err")
+	}
+	if a.dropped != nil {
+		body = append(body, a.dropped)
+	}
+	if a.numbers { // checked before the error is looked at, in whatever order Go evaluates a return
+		return append(body, jen.Id("v").Op(":=").Index().Uint64().Values(a.values...), jen.Return(jen.Id("v"), wrong))
+	}
+	return append(body, jen.Return(jen.Index().Uint64().Values(a.values...), wrong))
 }
 
 // count writes the check of numbers that a kernel reads from memory.
@@ -521,8 +534,8 @@ func (f *variantWriter) param(p codegen.Param, view int, align int64) {
 	}
 }
 
-// Numbers of the driver: CUtensorMapDataType by type of elements, CUtensorMapSwizzle by
-// bytes.
+// Numbers of the driver: CUtensorMapDataType by type of elements, but for those of 8 bits,
+// which are its 0, UINT8; CUtensorMapSwizzle by bytes.
 var (
 	mapTypes = map[ir.Elem]int{ir.F16: 6, ir.F32: 7, ir.BF16: 9}
 	swizzles = map[int]int{32: 1, 64: 2, 128: 3}

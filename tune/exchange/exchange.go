@@ -170,17 +170,3 @@ func tableOf(runs []Recorded) (*table, error) {
 	}
 	return t, nil
 }
-
-// Newest are the newest evaluations of each configuration of runs of one kernel, in the
-// order in which they were first tried.
-func Newest(runs []Recorded) ([]store.Evaluation, error) {
-	t, err := tableOf(runs)
-	if err != nil {
-		return nil, err
-	}
-	var out []store.Evaluation
-	for _, e := range t.entries {
-		out = append(out, *e.eval)
-	}
-	return out, nil
-}
