@@ -243,6 +243,7 @@ func (b *block) finish() outcome {
 	}
 	r := b.race
 	if r == nil {
+		b.faults.causes()
 		return blockDone
 	}
 	if !b.mayShare() {
@@ -278,6 +279,7 @@ func (r *raceState) settle() {
 	clear(r.heldOf)
 	r.meetOthers()
 	r.pages.reset()
+	r.b.faults.causes()
 }
 
 // maxIdle is how many rounds of polling alone a block gets in a row.

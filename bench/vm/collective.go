@@ -561,6 +561,9 @@ func (w *warp) collectiveDefined(in *inst, g *gathered, lanes uint32) {
 	if c.dstPred >= 0 {
 		w.define(p.unified(classPred, c.dstPred), lanes)
 	}
+	if g.lost != 0 && w.b.faults.has(bench.DivergentCollective) {
+		g.lost = 0 // of masks that are wrong since then
+	}
 	if g.undef.lanes|g.lost == 0 {
 		return
 	}

@@ -90,6 +90,24 @@ func (l *faultList) has(class bench.FaultClass) bool {
 	return false
 }
 
+// causes drops what follows from threads that passed a barrier without their mates: they
+// read and write what those did not come to yet.
+func (l *faultList) causes() {
+	if !l.has(bench.BarrierDivergence) {
+		return
+	}
+	kept := faultList{most: l.most, more: l.more}
+	for i, k := range l.keys {
+		if k.class == bench.SharedRace || k.class == bench.UninitialisedSharedRead {
+			continue
+		}
+		if f := kept.add(k, l.list[i].Count); f != nil {
+			*f = l.list[i]
+		}
+	}
+	*l = kept
+}
+
 // names says whether some fault of a class is of an instruction, on either side.
 func (l *faultList) names(class bench.FaultClass, in *ptx.Instruction) bool {
 	for _, k := range l.keys {
