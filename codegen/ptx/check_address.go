@@ -38,7 +38,12 @@ func (c *checker) variableSpaces(in *Instruction) {
 	n := 0
 	for i := range in.Operands {
 		o := &in.Operands[i]
-		if o.Kind != OpAddr {
+		switch o.Kind {
+		case OpAddr:
+		case OpIndex:
+			c.indexed(in, o)
+			continue
+		default:
 			c.addressTaken(in, o)
 			continue
 		}
@@ -50,6 +55,16 @@ func (c *checker) variableSpaces(in *Instruction) {
 			c.variableSpace(in, v, spaces(n))
 		}
 		n++
+	}
+}
+
+// indexed refuses `a[i]` as the address of anything but plain loads and stores, where
+// ptxas has it, too, and of what takes an address as its operand.
+func (c *checker) indexed(in *Instruction, o *Operand) {
+	switch in.Name {
+	case "ld", "ldu", "st", "mov", "cvta", "mapa":
+	default:
+		c.errorf(o.Pos, "%s: an element of %s by its index is for ld and st; want [%s+OFFSET] or a register's address", title(in), clip(o.Name()), clip(o.Name()))
 	}
 }
 

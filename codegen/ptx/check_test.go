@@ -79,6 +79,7 @@ func TestCheckErrors(t *testing.T) {
 		"add.s32 %r1.x, %r2, 1;":                            "add.s32: operand 1 is %r1.x (.b32): want a .s32 register",
 		"mov.u32 %r1, %clusterid.x;":                        "%clusterid.x needs PTX 7.8 and sm_90 or newer: the module is PTX 8.0 for sm_80",
 		"bra %r1;":                                          "bra: operand 1 is %r1 (.b32): want a label",
+		".shared .b32 s[8]; red.shared.add.u32 s[4], 1;":    "red.shared.add.u32: an element of s by its index is for ld and st; want [s+OFFSET] or a register's address",
 		"cp.async.ca.shared.global [%r1], [%rd1], 5;":       "operand 3 is 5: want one of the numbers 4, 8, 16",
 		"cvta.to.shared.u32 %r1, %r2;":                      "cvta.to.shared.u32: an address has 64 bits in this module; want .u64",
 		"bfe.u32 %r1, %r2, 256, 1;":                         "bfe.u32: operand 3 is 256: want a .u32 register or a number from 0 to 255",
