@@ -249,6 +249,7 @@ func (r *raceState) moveFloor() {
 	r.barrierPast()
 	clear(r.rivals)
 	clear(r.buried)
+	clear(r.alikes)
 	r.log = r.log[:0]
 	r.carryOver()
 	r.forgetReaders()

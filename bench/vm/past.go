@@ -52,6 +52,9 @@ func (r *raceState) keepPast(line uint64, cells []cell) {
 		if len(r.rivals) > 0 {
 			r.moveRivals(kept, c)
 		}
+		if len(r.alikes) > 0 {
+			r.moveAlike(kept, c)
+		}
 		r.eachReader(c, func(s stamp) { r.keepReader(kept, s) })
 	}
 }
@@ -64,6 +67,9 @@ func (r *raceState) forgetRivals(cells []cell) {
 		}
 		if len(r.buried) > 0 {
 			delete(r.buried, &cells[i])
+		}
+		if len(r.alikes) > 0 {
+			delete(r.alikes, &cells[i])
 		}
 	}
 }

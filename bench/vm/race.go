@@ -36,6 +36,7 @@ type raceState struct {
 	past      pastLines
 	rivals    rivals
 	buried    buried
+	alikes    alikes
 	maps      map[uint64]bool // tensor maps that were acquired, by address
 	reads     []readSet       // pages that were only read, packed
 	hadTurn   bool            // the block has had its turn: it sees what others wrote
@@ -45,7 +46,7 @@ type raceState struct {
 	unseen    unseenCopies       // that have landed
 	stores    pendingStores      // writes of global memory in flight
 	fetches   fetches            // reads of it
-	arrivals  faultList          // held back: more than an mbarrier expects, and waits for phases long over
+	arrivals  faultList          // held back: more than an mbarrier expects, waits for phases long over, uses of blocks that have exited
 	astray    faultList          // held back: addresses of tensor memory that are none
 	told      map[uint32]uint32  // ticks of mbarriers' clocks at the last barrier of the block
 	unready   bool               // an mbarrier was used that was not known to be initialised
@@ -133,6 +134,7 @@ func (r *raceState) reset() {
 	clear(r.past)
 	clear(r.rivals)
 	clear(r.buried)
+	clear(r.alikes)
 	clear(r.maps)
 	clear(r.told)
 	r.fetches.list = r.fetches.list[:0]
@@ -269,6 +271,9 @@ func (at *side) same() bool {
 func (r *raceState) read(c *cell, at *side) bool {
 	me := stamp(at.id)<<eventShift | at.several | stamp(at.lane)
 	ordered := c.w < r.floor || r.checkWrite(c, at)
+	if len(r.alikes) > 0 && ordered {
+		r.againstAlike(c, at)
+	}
 	switch {
 	case c.r < r.floor:
 		c.r = me
@@ -286,6 +291,9 @@ func (r *raceState) write(c *cell, at *side) {
 	ordered := c.w < r.floor || c.w == me || r.checkWrite(c, at)
 	if c.r >= r.floor && (ordered || c.r > c.w) {
 		r.checkReads(c, at)
+	}
+	if len(r.alikes) > 0 {
+		r.againstAlike(c, at)
 	}
 	r.bury(c, c.w, r.events[at.id].flags&eventStrong != 0)
 	c.w, c.r = me, r.earlier(c, at)
@@ -317,6 +325,7 @@ func (r *raceState) checkWrite(c *cell, at *side) bool {
 	}
 	copied := r.events[c.w.event()].flags&eventAsync != 0
 	if at.write && copied == (at.data != nil) && !r.b.l.checks.has(checkSameValue) && (at.same() || c.w.event() == at.id && at.rounded(r.events[at.id].lanes)) {
+		r.keepAlike(c, at)
 		return true
 	}
 	r.report(c.w, at, true)

@@ -153,7 +153,7 @@ func (r *raceState) readCells(s span, at *side, note func(c *cell) bool) {
 		}
 		was = *c
 		at.addr = r.b.address(s.off + uint64(j)<<r.grain)
-		known = note(c) && len(r.rivals) == 0
+		known = note(c) && len(r.rivals)+len(r.alikes) == 0
 		now = c.r
 	}
 }
