@@ -29,6 +29,35 @@ func (v vclock) is(o vclock) bool {
 	return len(v) == len(o) && (len(v) == 0 || &v[0] == &o[0])
 }
 
+// isBeside says whether two clocks were told the same of all warps but one.
+func (v vclock) isBeside(o vclock, warp int) bool {
+	if v.is(o) {
+		return true
+	}
+	for i := range max(len(v), len(o)) {
+		if i != warp && v.of(i) != o.of(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// beside is what a clock knows of one warp, and what another does of all the others.
+func (v vclock) beside(o vclock, warp int) vclock {
+	out := make(vclock, max(len(o), warp+1))
+	copy(out, o)
+	out[warp] = v.of(warp)
+	return out
+}
+
+// of is what is known of a warp.
+func (v vclock) of(warp int) known {
+	if warp < len(v) {
+		return v[warp]
+	}
+	return known{}
+}
+
 // join is the later of two clocks in everything.
 func (v vclock) join(o vclock) vclock {
 	if len(o) == 0 || v.is(o) {
@@ -192,6 +221,11 @@ func (s seen) covers(o seen) bool {
 	return s.shared.covers(o.shared) && (s.shared.is(s.global) && o.shared.is(o.global) || s.global.covers(o.global))
 }
 
+// is says whether two clocks are the same one.
+func (c clock) is(o clock) bool {
+	return len(c) == len(o) && (len(c) == 0 || &c[0] == &o[0])
+}
+
 func (c clock) of(block int64) vclock {
 	for i := range c {
 		if c[i].block == block {
@@ -213,7 +247,7 @@ func (c clock) proxyOf(block int64) seen {
 // join is the later of two clocks in everything.
 func (c clock) join(o clock) clock {
 	switch {
-	case len(o) == 0 || len(c) > 0 && &c[0] == &o[0]:
+	case len(o) == 0 || c.is(o):
 		return c
 	case len(c) == 0:
 		return o

@@ -374,9 +374,7 @@ func (w *warp) collectGroup(in *inst, lanes, members uint32) {
 		g.lost = 0 // the report says why results are lost
 	}
 	w.scatter(in, &g, lanes)
-	if in.coll.orders {
-		w.orderLanes(lanes)
-	}
+	w.meet(in.coll, lanes)
 }
 
 // gather reads a collective's operands in some lanes.
@@ -452,9 +450,7 @@ func (w *warp) finishMeeting(mt *meeting, blamed bool) {
 	if blamed {
 		mt.g.lost = 0
 	}
-	if mt.in.coll.orders {
-		w.orderLanes(mt.g.lanes)
-	}
+	w.meet(mt.in.coll, mt.g.lanes)
 	for i := range w.paths {
 		p := &w.paths[i]
 		if p.wait.kind != waitCollective || p.wait.meet != mt {
