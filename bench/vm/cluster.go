@@ -140,10 +140,11 @@ func (w *warp) locate(in *inst, lane int, addr uint64, size int, far bool) (off 
 	return off, true
 }
 
-// useFar notes a use of another block's memory; false if that block has exited.
+// useFar notes a use of another block's memory; false if that block has exited. Where
+// threads race, what they didn't wait for is why it could exit.
 func (w *warp) useFar(in *inst, lane int, addr uint64, c *cta) bool {
 	if c.gone {
-		w.faultAt(bench.SharedOutOfBounds, in, lane, &addr, "shared", "shared address %#x: block %v, of rank %d in the cluster, has exited", addr, c.id, c.rank)
+		w.faultIn(w.b.heldBack(), bench.SharedOutOfBounds, in, lane, &addr, "shared", "shared address %#x: block %v, of rank %d in the cluster, has exited", addr, c.id, c.rank)
 		return false
 	}
 	if r := w.b.race; r != nil && !r.off {
@@ -182,7 +183,7 @@ func (c *cta) exiting(w *warp, lanes uint32) {
 }
 
 // checkLifetimes reports uses of blocks' shared memory that nothing kept from
-// coming after those blocks had exited.
+// coming after those blocks had exited, but where threads race.
 func (b *block) checkLifetimes() {
 	for _, c := range b.ctas {
 		if !c.gone {
@@ -195,7 +196,7 @@ func (b *block) checkLifetimes() {
 			}
 			w := b.warps[i/warpSize]
 			w.enter(u.fr)
-			w.faultAt(bench.SharedOutOfBounds, u.in, i%warpSize, &u.addr, "shared",
+			w.faultIn(b.heldBack(), bench.SharedOutOfBounds, u.in, i%warpSize, &u.addr, "shared",
 				"shared address %#x: nothing keeps block %v, of rank %d in the cluster, from exiting before", u.addr, c.id, c.rank)
 		}
 		agents := slices.Sorted(maps.Keys(c.landed))

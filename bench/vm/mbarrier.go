@@ -92,7 +92,7 @@ func (b *block) heldBack() *faultList {
 	return &b.faults
 }
 
-// settleArrivals decides at the block's end about arrivals that were held back.
+// settleArrivals decides at the block's end about what was held back.
 func (r *raceState) settleArrivals() {
 	if f := &r.b.faults; !f.has(bench.AsyncCopyRace) && !f.has(bench.SharedRace) && !f.has(bench.GlobalRace) {
 		r.b.faults.merge(&r.arrivals)
