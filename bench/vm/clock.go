@@ -330,6 +330,7 @@ type warpClock struct {
 	alike   bool             // all lanes have the same fenced and passed, and no pending
 	inits   [warpSize]clock  // up to where a lane knows of initialisations of mbarriers
 	last    uint32           // tick of the last event
+	met     uint32           // all lanes met at a collective after what they did up to this tick
 
 	cache []cachedEvent // by memory instruction
 }

@@ -1,18 +1,42 @@
 package vm
 
 // What lanes tell each other that meet at a collective. Only bar.warp.sync orders what they
-// did themselves. But shipped code has one lane wait for another warp, and after a shuffle
-// or a vote all of them read what that warp wrote.
+// wrote themselves. But shipped code has one lane wait for another warp, and after a shuffle
+// or a vote all of them read what that warp wrote; or all read a word, and after a shuffle
+// one writes it.
 
 // meet lets lanes that met at a collective know what it orders for them.
 func (w *warp) meet(c *collective, lanes uint32) {
-	switch r := w.b.race; {
+	r := w.b.race
+	switch {
 	case r == nil || r.off:
+		return
 	case c.orders:
 		w.orderLanes(lanes)
-	case w.clock.any && !w.heardAlike(lanes):
+		return
+	case !w.clock.any:
+		return // where nobody waits for a lane, barriers alone order
+	}
+	if !w.heardAlike(lanes) {
 		w.shareHeard(lanes)
 	}
+	if lanes == w.live {
+		w.clock.passReads()
+	}
+}
+
+// passReads notes that all of a warp's lanes met after what they read so far.
+func (c *warpClock) passReads() {
+	if c.last == c.tick {
+		c.tick++
+	}
+	c.met = c.tick - 1
+}
+
+// metSince says whether a lane writes after all of its warp met, and they after a read.
+func (r *raceState) metSince(read stamp, at *side) bool {
+	e := &r.events[read.event()]
+	return int(e.warp) == at.w.index && e.tick <= at.w.clock.met && e.agent == 0 && (e.flags|r.events[at.id].flags)&eventAsync == 0
 }
 
 // heardAlike says whether some lanes know the same of other warps and of other blocks.

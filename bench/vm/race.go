@@ -345,7 +345,7 @@ func (r *raceState) checkReads(c *cell, at *side) {
 }
 
 func (r *raceState) checkRead(s stamp, at *side) {
-	if !r.before(s, at.w, at.lane) && !r.harmless(s, at.id) {
+	if !r.before(s, at.w, at.lane) && !r.harmless(s, at.id) && !r.metSince(s, at) {
 		r.report(s, at, false)
 	}
 }
