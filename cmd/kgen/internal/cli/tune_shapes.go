@@ -30,6 +30,8 @@ const (
 	candidatesEach = 3
 )
 
+const shapesExample = `[{"m": 4096, "n": 512}]`
+
 // shapesReport is what kgen tune --shapes --json prints.
 type shapesReport struct {
 	Kernel      string         `json:"kernel"`
@@ -62,8 +64,11 @@ func readShapes(file string) ([]map[string]string, error) {
 		return nil, usagef("--shapes %s: %w", file, reason(err))
 	}
 	var raw []map[string]json.RawMessage
-	if err := json.Unmarshal(text, &raw); err != nil || len(raw) == 0 || len(raw) > mostShapes {
-		return nil, usagef("--shapes %s: want a JSON list of 1 to %d objects with a problem's flags, such as [{\"m\": 4096, \"n\": 512}]", file, mostShapes)
+	if err := json.Unmarshal(text, &raw); err != nil {
+		return nil, usagef("--shapes %s: line %w; shapes are such as %s", file, jsontext.Locate(text, err), shapesExample)
+	}
+	if len(raw) == 0 || len(raw) > mostShapes {
+		return nil, usagef("--shapes %s: %d shapes: want a JSON list of 1 to %d, such as %s", file, len(raw), mostShapes, shapesExample)
 	}
 	if err := jsontext.Once(text); err != nil {
 		return nil, usagef("--shapes %s: line %w", file, err)
