@@ -190,8 +190,7 @@ func atom(w *warp, in *inst) {
 		}
 	}
 	if r != nil {
-		r.afterStrong(w, a.mem, &addr, m, true, false, false)
-		r.afterStrong(w, a.mem, &addr, changed, false, true, true)
+		r.afterStrong(w, a.mem, &addr, m, changed, true)
 	}
 	w.countAtomic(a, &addr, m)
 	w.mask = saved

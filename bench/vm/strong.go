@@ -30,7 +30,11 @@ func strongAccess(w *warp, in *inst) {
 	}
 	w.runMasked(in, m)
 	if r != nil && !r.off {
-		r.afterStrong(w, in.mem, &addr, m, load, !load, false)
+		if load {
+			r.afterStrong(w, in.mem, &addr, m, 0, false)
+		} else {
+			r.afterStrong(w, in.mem, &addr, 0, m, false)
+		}
 	}
 	w.pc++
 	switch {
@@ -48,14 +52,16 @@ func (r *raceState) beforeStrong(m *memOp) {
 	}
 }
 
-// afterStrong lets others see a strong access, and orders what it orders.
-func (r *raceState) afterStrong(w *warp, m *memOp, addr *lanes64, lanes uint32, reads, writes, modifies bool) {
+// afterStrong lets others see a strong access of lanes that read and lanes that wrote,
+// and orders what it orders: lane by lane, as a lane of an atomic operation finds what
+// those before it left there.
+func (r *raceState) afterStrong(w *warp, m *memOp, addr *lanes64, reads, writes uint32, modifies bool) {
 	if m.space != ptx.SpaceShared {
 		r.flush()
 	}
-	for l := lanes; l != 0; l &= l - 1 {
+	for l := reads | writes; l != 0; l &= l - 1 {
 		i := firstLane(l)
-		if reads {
+		if reads>>i&1 != 0 {
 			l := r.location(w, m, addr[i], false)
 			if l == nil && m.space != ptx.SpaceShared && r.b.l.across.located.crowded {
 				l = r.anywhere()
@@ -63,7 +69,7 @@ func (r *raceState) afterStrong(w *warp, m *memOp, addr *lanes64, lanes uint32, 
 			r.strongRead(w, i, l, m)
 		}
 		tells := m.order.releases() || w.clock.fences
-		if !writes || !tells && modifies {
+		if writes>>i&1 == 0 || !tells && modifies {
 			continue
 		}
 		if l := r.location(w, m, addr[i], tells); l != nil {
