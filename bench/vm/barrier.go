@@ -380,8 +380,10 @@ func (l *faultList) keepsWaiting(mbarriers bool) bool {
 			return true
 		case bench.GlobalOutOfBounds, bench.SharedOutOfBounds, bench.MisalignedAddress, bench.WriteToConst:
 			return true // what was not done, or read, may be the flag
-		case bench.AsyncCopyRace, bench.SharedRace:
-			if mbarriers { // whoever went on too early left one in a wrong phase
+		case bench.SharedRace, bench.GlobalRace:
+			return true // whoever went on too early left a barrier or a flag in a wrong state
+		case bench.AsyncCopyRace:
+			if mbarriers { // or an mbarrier in a wrong phase
 				return true
 			}
 		}
