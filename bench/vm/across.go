@@ -488,6 +488,9 @@ func (r *raceState) writerOf(h *heldUse) writer {
 		if c < 0 || c >= len(cells) {
 			return writer{}
 		}
+		if h.o.space == ptx.SpaceShared && r.raced[c] {
+			return writer{raced: true}
+		}
 		if by := r.writer(cells[c].w, h); by.raced {
 			return by
 		}

@@ -40,6 +40,7 @@ type raceState struct {
 	maps      map[uint64]bool // tensor maps that were acquired, by address
 	reads     []readSet       // pages that were only read, packed
 	hadTurn   bool            // the block has had its turn: it sees what others wrote
+	raced     map[int]bool    // cells of shared memory with a race
 	held      []heldUse
 	heldOf    map[faultKey][]int // of held, by kind
 	flights   []*flight          // reads of shared memory in flight
@@ -369,10 +370,22 @@ func (r *raceState) report(s stamp, at *side, otherWrote bool) {
 	if strings.HasPrefix(e.src.Name, "mbarrier.") || at.in.mbar != nil {
 		class = bench.MbarrierMisuse // initialised or invalidated
 	}
+	if at.space == ptx.SpaceShared && class != bench.MbarrierMisuse {
+		r.noteRaced(at)
+	}
 	if r.b.faults.again(faultKey{class: class, in: at.w.source(at.in), other: e.src}, 1) {
 		return
 	}
 	r.reportAs(class, at, e.src, int(e.warp), lane, verb(otherWrote || e.flags&eventWrote != 0)+unordered)
+}
+
+// noteRaced notes the cell of a race: what was read there before anybody wrote it is no
+// second defect, whichever of several reads the race is reported of.
+func (r *raceState) noteRaced(at *side) {
+	if r.raced == nil {
+		r.raced = map[int]bool{}
+	}
+	r.raced[int(r.b.offset(at.addr))>>r.grain+at.cell>>r.grain] = true
 }
 
 func verb(wrote bool) string {
