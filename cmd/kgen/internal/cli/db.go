@@ -212,6 +212,9 @@ has it, and an import brings that back; of a CSV it brings back what the columns
 				return err
 			}
 			return a.withStore(f, func(s *store.Store) error {
+				if err := checkNotInput("-o", file, s.Path()); err != nil {
+					return err
+				}
 				runs, err := recorded(s, f.runs)
 				if err != nil {
 					return err

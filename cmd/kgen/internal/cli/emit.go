@@ -114,6 +114,9 @@ func (a *app) emitFile(ctx context.Context, name, gpuName string, f *emitFlags) 
 	if err := checkOutput("-o", f.file); err != nil {
 		return err
 	}
+	if err := checkNotInput("-o", f.file, name); err != nil {
+		return err
+	}
 	program, err := readProgram(name)
 	if err != nil {
 		return usage(err)

@@ -91,6 +91,22 @@ func checkOutput(flag, file string) error {
 	return checkFolder(flag, file, parent)
 }
 
+// checkNotInput refuses an output that is the file which the command reads, by whatever
+// name: writing it would lose the input.
+func checkNotInput(flag, file, input string) error {
+	if toStdout(file) {
+		return nil
+	}
+	to, err := os.Stat(file)
+	if err != nil {
+		return nil // it is not there yet
+	}
+	if from, err := os.Stat(input); err == nil && to.Mode().IsRegular() && os.SameFile(from, to) {
+		return usagef("%s %s: that is %s, which is read: want another file", flag, file, input)
+	}
+	return nil
+}
+
 // checkFolder finds out whether files can be made in a folder or, while it does
 // not exist, in the one that it would be made in. name is what the user gave
 // for flag.

@@ -41,6 +41,9 @@ func (a *app) tableMake() *cobra.Command {
 				return err
 			}
 			return a.withStore(f, func(s *store.Store) error {
+				if err := checkNotInput("-o", file, s.Path()); err != nil {
+					return err
+				}
 				t, err := table.Make(s, kernelFamily)
 				if err != nil {
 					return err
