@@ -36,7 +36,7 @@ var layers = map[string][]string{
 	"codegen/ptx":        {"codegen/simt"},
 	"codegen/simt":       {"codegen/simt"}, // its test helper
 	"codegen/target":     {"internal/jsontext", "internal/userfile"},
-	"kernels":            {"ir", "ir/num", "codegen/target", "kernels/..."},
+	"kernels":            {"ir", "ir/num", "codegen/target", "kernels/...", "internal/wordlist"},
 	"bench":              {"ir/num", "codegen", "codegen/atomicfile", "codegen/ptx", "codegen/target", "bench/numcheck", "internal/jsontext", "internal/userfile"},
 	"bench/ceilings":     {"bench"},
 	"bench/launchfile":   {"bench", "bench/numcheck", "codegen", "ir", "internal/jsontext", "internal/userfile"},
@@ -48,6 +48,7 @@ var layers = map[string][]string{
 	"internal/fixedseed": {},
 	"internal/jsontext":  {},
 	"internal/userfile":  {},
+	"internal/wordlist":  {},
 }
 
 // doors names the one folder that may import a third party; "..." is any, and

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/internal/wordlist"
 	"github.com/kgen-dev/kgen/ir"
 )
 
@@ -199,8 +200,12 @@ func (f Flag) check(text string, gpu *target.GPU) (string, error) {
 		return "", fmt.Errorf("--%s %s: want %s", f.Name, text, f.Range())
 	}
 	if !f.Options[i].on(gpu) {
+		possible := wordlist.Or(f.optionsOn(gpu))
+		if possible == "" {
+			possible = "another GPU: it has none of " + f.Range()
+		}
 		return "", fmt.Errorf("--%s %s: needs compute capability %s and %s has %s, want %s",
-			f.Name, text, f.Options[i].Since, gpu.Name, gpu.CC, f.optionsOn(gpu))
+			f.Name, text, f.Options[i].Since, gpu.Name, gpu.CC, possible)
 	}
 	return text, nil
 }
@@ -213,7 +218,7 @@ func (f Flag) Range() string {
 	case f.Kind == Bool:
 		return "true or false"
 	case f.Kind == Choice:
-		return f.optionsOn(nil)
+		return wordlist.Or(f.optionsOn(nil))
 	case f.Multiple > 1:
 		return fmt.Sprintf("a multiple of %d from %d to %d", f.Multiple, f.Min, f.Max)
 	}
@@ -231,16 +236,13 @@ func (f Flag) floatRange() string {
 	return "a number from " + least + " to " + to
 }
 
-func (f Flag) optionsOn(gpu *target.GPU) string {
+// optionsOn names the options that a GPU has; nil has all.
+func (f Flag) optionsOn(gpu *target.GPU) []string {
 	var names []string
 	for _, o := range f.Options {
 		if o.on(gpu) {
 			names = append(names, o.Name)
 		}
 	}
-	if len(names) == 1 {
-		return names[0]
-	}
-	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " or " + names[last]
+	return names
 }

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kgen-dev/kgen/internal/wordlist"
 )
 
 // maxExpr bounds the length of an expression in bytes; it bounds the work of parsing
@@ -153,7 +155,7 @@ func (c *compiler) expr(e ast.Expr) (node, error) {
 	case *ast.CallExpr:
 		return c.call(e)
 	}
-	return node{}, at(e, "want integers, names, + - * / %%, comparisons, && || !, %s", orNames(functionNames))
+	return node{}, at(e, "want integers, names, + - * / %%, comparisons, && || !, %s", wordlist.Or(functionNames))
 }
 
 func literal(e *ast.BasicLit) (node, error) {
@@ -371,7 +373,7 @@ func compare(op token.Token, x, y intFunc) boolFunc {
 func (c *compiler) call(e *ast.CallExpr) (node, error) {
 	name, ok := e.Fun.(*ast.Ident)
 	if !ok || !slices.Contains(functionNames, name.Name) {
-		return node{}, at(e, "unknown function, want %s", orNames(functionNames))
+		return node{}, at(e, "unknown function, want %s", wordlist.Or(functionNames))
 	}
 	two := name.Name != "min" && name.Name != "max"
 	switch n := len(e.Args); {
@@ -418,12 +420,6 @@ var functionNames = []string{"min", "max", "ceildiv", "floordiv", "floormod"}
 // divisions are the functions that divide.
 var divisions = map[string]func(*frame, int64, int64) int64{
 	"ceildiv": (*frame).ceil, "floordiv": (*frame).floor, "floormod": (*frame).floorMod,
-}
-
-// orNames writes "a, b or c".
-func orNames(names []string) string {
-	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 func spanOfCall(name string, x, y spanFunc) spanFunc {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/kgen-dev/kgen/internal/wordlist"
 )
 
 // Exit codes.
@@ -176,5 +178,5 @@ func switchHint(c *cobra.Command, word string) string {
 	if len(set) == 0 {
 		return ""
 	}
-	return "; a switch takes its value with =, such as " + orList(set)
+	return "; a switch takes its value with =, such as " + wordlist.Or(set)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kgen-dev/kgen/codegen"
 	"github.com/kgen-dev/kgen/codegen/target"
+	"github.com/kgen-dev/kgen/internal/wordlist"
 	"github.com/kgen-dev/kgen/kernels"
 	"github.com/kgen-dev/kgen/kernels/family"
 	"github.com/kgen-dev/kgen/kernels/space"
@@ -349,7 +350,7 @@ func (f *choice) Set(text string) error {
 			return nil
 		}
 	}
-	return errors.New(orList(f.words))
+	return errors.New(wordlist.Or(f.words))
 }
 
 func (f *choice) Type() string { return strings.Join(f.words, "|") }
@@ -409,15 +410,6 @@ func (f *amount) Set(text string) error {
 func (f *amount) Type() string { return "x" }
 
 var _, _, _ pflag.Value = &problemFlag{}, &choice{}, &amount{}
-
-// orList writes "a, b or c".
-func orList(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " or " + words[last]
-}
 
 // linesWith keeps the lines that hold a word.
 func linesWith(text, word string) string {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kgen-dev/kgen/codegen"
+	"github.com/kgen-dev/kgen/internal/wordlist"
 	"github.com/kgen-dev/kgen/tune"
 	"github.com/kgen-dev/kgen/tune/explore"
 	"github.com/kgen-dev/kgen/tune/search"
@@ -153,7 +154,7 @@ included; nothing is read from the store or written to it.`,
 			filledFlag(c, &f.replay, "replay", "", "search the published space in `FILE` instead of a family's")
 			filledFlag(c, &f.shapes, "shapes", "", "tune the family for every shape in `FILE`, a JSON list of flags, and fit a rule that chooses by sizes")
 			filledFlag(c, &f.space, "space", "", "tune the kernel that `FILE` describes instead of a family's")
-			filledFlag(c, &f.strategy, "strategy", "", "how --space and --replay search: "+orList(search.Names())+" (default "+search.Default+")")
+			filledFlag(c, &f.strategy, "strategy", "", "how --space and --replay search: "+wordlist.Or(search.Names())+" (default "+search.Default+")")
 			c.Flags().BoolVar(&f.dryRun, "dry-run", false, "say how large the space is and what each constraint takes, and try nothing")
 			filledFlag(c, &f.explain, "explain", "", "say where one configuration's predicted time goes: `CONFIG` such as 'BM=128 BN=128', the rest as in the default one")
 			c.Flags().IntVar(&f.parallel, "parallel", explore.DefaultBatch, "`N` configurations of --space under way at a time; the search follows from it")
