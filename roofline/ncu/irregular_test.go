@@ -159,6 +159,12 @@ func TestIrregularities(t *testing.T) {
 			require.Equal(t, 2.0, k.TimeUS)
 			require.Equal(t, []roofline.Operations{{Math: target.F32, Count: roofline.Counted(20)}}, k.Work.Operations)
 		}},
+		{"half precision works on pairs", func(t *testing.T) {
+			const counter = "smsp__sass_thread_inst_executed_op_"
+			k := only(t, head+plainRows+row("k(int)", counter+"hadd_pred_on.sum", "inst", "100")+
+				row("k(int)", counter+"hmul_pred_on.sum", "inst", "10")+row("k(int)", counter+"hfma_pred_on.sum", "inst", "1"))
+			require.Equal(t, []roofline.Operations{{Math: target.F16Vector, Count: roofline.Counted(2*100 + 2*10 + 4)}}, k.Work.Operations)
+		}},
 		{"names below names", func(t *testing.T) {
 			k := only(t, head+plainRows+row("k(int)", "dram__bytes.sum.peak_sustained", "byte/cycle", "99")+
 				row("k(int)", "dram__bytes.sum.per_second", "byte/second", "1")+row("k(int)", "dram__bytes.sum.pct_of_peak_sustained_elapsed", "%", "3")+row("k(int)", "dram__bytes.avg", "byte", "5"))

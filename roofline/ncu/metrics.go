@@ -107,8 +107,10 @@ type flops struct {
 }
 
 // vectorFLOPs are the counters of instructions that are no tensor ones: an FMA
-// is two operations. A half-precision counter counts the instruction once,
-// though it works on a pair.
+// is two operations. A half-precision counter counts the instruction once, though
+// it works on a pair: Nsight Compute's own half-precision roofline takes an addition
+// and a multiplication twice and an FMA four times (its derived metrics
+// ..._op_hadd_pred_on_x2, ..._op_hmul_pred_on_x2 and ..._op_hfma_pred_on_x4).
 var vectorFLOPs = func() []flops {
 	var out []flops
 	for _, prefix := range []string{"smsp__sass_thread_inst_executed_op_", "sm__sass_thread_inst_executed_op_"} {
@@ -116,7 +118,7 @@ var vectorFLOPs = func() []flops {
 			letter string
 			math   target.Math
 			each   float64
-		}{{"d", target.F64, 1}, {"f", target.F32, 1}, {"h", target.F16Vector, 1}} {
+		}{{"d", target.F64, 1}, {"f", target.F32, 1}, {"h", target.F16Vector, 2}} {
 			out = append(out, flops{k.math, source{plain, []term{
 				{prefix + k.letter + "add_pred_on.sum", k.each}, {prefix + k.letter + "mul_pred_on.sum", k.each}, {prefix + k.letter + "fma_pred_on.sum", 2 * k.each},
 			}}})
