@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/tune/median"
 	"github.com/kgen-dev/kgen/tune/search"
 	"github.com/kgen-dev/kgen/tune/store"
 	"github.com/kgen-dev/kgen/tune/trial"
@@ -110,7 +111,7 @@ func fill(e *store.Evaluation, r *trial.Ran) {
 	e.Provenance, e.Verified, e.Limits, e.Terms = r.Provenance, r.Verified, r.Limits, r.Terms
 	e.Samples, e.TimeUS = r.Samples, r.TimeUS
 	if r.Provenance == bench.Measured {
-		e.TimeUS = median(r.Samples)
+		e.TimeUS = median.Of(r.Samples)
 	}
 	if !usable(e.TimeUS) {
 		*e = store.Evaluation{Outcome: store.Runtime, Error: "a time that is no positive number", Seconds: e.Seconds, Cubin: e.Cubin,
@@ -244,7 +245,7 @@ func (s *session) isSlow(ctx context.Context) (bool, error) {
 	for _, us := range r.Samples {
 		now = min(now, us)
 	}
-	if now > slower*median(s.canary.usual) {
+	if now > slower*median.Of(s.canary.usual) {
 		return true, nil
 	}
 	s.canary.usual = append(s.canary.usual, now)

@@ -23,12 +23,6 @@ import (
 	"github.com/kgen-dev/kgen/tune/trial"
 )
 
-func medianOf(v []float64) float64 {
-	w := slices.Clone(v)
-	slices.Sort(w)
-	return (w[(len(w)-1)/2] + w[len(w)/2]) / 2
-}
-
 // options are of a search of everything there is in the raw samples.
 func options(s *replay.Space, db *store.Store, b trial.Bench) explore.Options {
 	return explore.Options{

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/tune/median"
 	"github.com/kgen-dev/kgen/tune/replay"
 	"github.com/kgen-dev/kgen/tune/search"
 	"github.com/kgen-dev/kgen/tune/store"
@@ -218,7 +219,7 @@ func truth(s *replay.Space, p search.Point) float64 {
 	if e.Status != replay.Correct {
 		return math.Inf(1)
 	}
-	return medianOf(e.Samples[1:])
+	return median.Of(e.Samples[1:])
 }
 
 // A child whose parent ends right after a request ends too.

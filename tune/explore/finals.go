@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kgen-dev/kgen/bench"
+	"github.com/kgen-dev/kgen/tune/median"
 	"github.com/kgen-dev/kgen/tune/store"
 	"github.com/kgen-dev/kgen/tune/trial"
 )
@@ -169,7 +170,7 @@ func (s *session) settle(t *Trial) error {
 		*e = old
 	} else {
 		e.At, e.ID, e.Run, e.Key = time.Time{}, 0, s.final.ID, key
-		e.TimeUS, e.Provenance, e.Seconds, e.Throttled = median(e.Samples), bench.Measured, nil, false
+		e.TimeUS, e.Provenance, e.Seconds, e.Throttled = median.Of(e.Samples), bench.Measured, nil, false
 		if err := s.Store.Record(*e); err != nil {
 			return err
 		}
@@ -222,19 +223,6 @@ func (s *session) confirm(ctx context.Context, done []Trial) ([]Trial, error) {
 
 // usable tells whether a time can be one.
 func usable(us float64) bool { return us > 0 && !math.IsInf(us, 0) }
-
-// median of numbers that are not sorted; 0 of none.
-func median(v []float64) float64 {
-	if len(v) == 0 {
-		return 0
-	}
-	w := slices.Clone(v)
-	slices.Sort(w)
-	if n := len(w); n%2 == 0 {
-		return (w[n/2-1] + w[n/2]) / 2
-	}
-	return w[len(w)/2]
-}
 
 // interval holds the median of what samples were drawn from with 95 %: the order
 // statistics between which it lies by the binomial distribution, whatever theirs is.

@@ -87,7 +87,7 @@ func Open(ctx context.Context, conn *nats.Conn, o Options) (*Bench, error) {
 		waiting: map[string]chan *answer{}, ready: map[string]*answer{}, taken: map[string]bool{}, asked: map[string]int{},
 		held: map[string][]*answer{}, codes: map[string]*trial.Code{}, caughtUp: make(chan struct{}),
 	}
-	b.tune = digest(append([]string{fmt.Sprint(o.Identity), fmt.Sprint(o.Work), files.String()}, o.Name...)...)
+	b.tune = shortName(append([]string{fmt.Sprint(o.Identity), fmt.Sprint(o.Work), files.String()}, o.Name...)...)
 	var err error
 	if b.js, err = jetstream.New(conn); err != nil {
 		return nil, err
@@ -282,7 +282,7 @@ func (b *Bench) receive(m jetstream.Msg) {
 
 // key names a thing to do for a point.
 func key(do string, point []int, samples int) string {
-	return digest(do, fmt.Sprint(point), fmt.Sprint(samples))
+	return shortName(do, fmt.Sprint(point), fmt.Sprint(samples))
 }
 
 // ask has a job done. Asked for again, the same is another job.

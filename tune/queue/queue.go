@@ -9,8 +9,6 @@ package queue
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -18,6 +16,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kgen-dev/kgen/tune/trial"
 )
 
 // Schema is the version of the messages between a tuner and its workers.
@@ -136,13 +136,9 @@ func lanes(device string) []lane {
 	return all
 }
 
-// digest is a short name for parts.
-func digest(parts ...string) string {
-	h := sha256.New()
-	for _, p := range parts {
-		fmt.Fprintf(h, "%d:%s", len(p), p)
-	}
-	return hex.EncodeToString(h.Sum(nil)[:12])
+// shortName is one of few letters for parts.
+func shortName(parts ...string) string {
+	return trial.Digest(parts...)[:24]
 }
 
 func clip(text string, most int) string {

@@ -8,6 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/interp"
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/kgen-dev/kgen/tune/median"
 )
 
 // Scale measures searches of one space by the published methodology for comparing
@@ -37,14 +39,8 @@ func (s *Space) Scale() (*Scale, error) {
 		return nil, fmt.Errorf("%w: no configuration has a time", ErrFormat)
 	}
 	slices.SortFunc(sc.worstFirst, func(a, b float64) int { return cmp.Compare(b, a) })
-	sc.costMS = median(costs)
+	sc.costMS = median.Of(costs)
 	return sc, nil
-}
-
-func median(v []float64) float64 {
-	v = slices.Sorted(slices.Values(v))
-	n := len(v)
-	return (v[(n-1)/2] + v[n/2]) / 2
 }
 
 // Optimum is the least time in milliseconds.
@@ -54,7 +50,7 @@ func (s *Scale) Optimum() float64 { return s.worstFirst[len(s.worstFirst)-1] }
 // of the way from the median to the optimum.
 func (s *Scale) Evaluations(c float64) int {
 	best, n := s.Optimum(), len(s.worstFirst)
-	target := best + (median(s.worstFirst)-best)*(1-c)
+	target := best + (median.Of(s.worstFirst)-best)*(1-c)
 	i := slices.IndexFunc(s.worstFirst, func(ms float64) bool { return ms <= target })
 	return int(math.Ceil(float64(i) / float64(n+1-i)))
 }
@@ -112,7 +108,7 @@ func (s *Scale) Curve(searches [][]float64) []float64 {
 			}
 			ranks = append(ranks, float64(rank))
 		}
-		curve[k] = s.worstFirst[int(math.RoundToEven(median(ranks)))]
+		curve[k] = s.worstFirst[int(math.RoundToEven(median.Of(ranks)))]
 	}
 	return curve
 }

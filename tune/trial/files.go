@@ -134,7 +134,7 @@ func (k *Kernel) folders() (dirs []string, all bool) {
 func (k *Kernel) sourceDigest(name string) (string, error) {
 	var parts []string
 	_, err := k.reach(name, func(file, text string) { parts = append(parts, file, text) })
-	return digest(parts...), err
+	return Digest(parts...), err
 }
 
 // Files are those that the description needs beside itself, as it names them: sources

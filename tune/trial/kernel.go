@@ -57,7 +57,9 @@ const mostPrograms = 32
 
 func pointKey(point []int) string { return fmt.Sprint(point) }
 
-func digest(parts ...string) string {
+// Digest is the SHA-256 in hexadecimal of texts, each after its length, so that no two lists
+// of them give the same.
+func Digest(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
 		fmt.Fprintf(h, "%d:%s", len(p), p)
@@ -85,7 +87,7 @@ func (k *Kernel) Program(point []int) (string, error) {
 	}
 	l, err := k.Spec.Launch(point) // one that cannot be made is a digest's part too
 	parts := []string{text, k.Spec.Kernel, fmt.Sprint(l, err), strings.Join(slices.Concat(k.Spec.Flags, k.Flags), " ")}
-	return digest(append(parts, k.Spec.Defines(point)...)...), nil
+	return Digest(append(parts, k.Spec.Defines(point)...)...), nil
 }
 
 // Compile implements Bench.
@@ -142,8 +144,8 @@ func (k *Kernel) compile(ctx context.Context, point []int) (b Built, p *program,
 	case err != nil:
 		return b, nil, err
 	}
-	b.Cubin = digest(string(c.cubin))
-	b.Same = digest(b.Cubin, fmt.Sprint(l))
+	b.Cubin = Digest(string(c.cubin))
+	b.Same = Digest(b.Cubin, fmt.Sprint(l))
 	b.Registers, b.SharedBytes = c.kernel.Registers, c.kernel.SharedBytes+int(l.SharedBytes)
 	b.SpillBytes = c.kernel.SpillStoreBytes + c.kernel.SpillLoadBytes
 	for _, u := range c.kernel.Units {

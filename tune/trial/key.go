@@ -26,7 +26,7 @@ func (k *Kernel) Key(point []int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return digest(program, outside), nil
+	return Digest(program, outside), nil
 }
 
 // Unrepeated says why no result of another run is taken for one of this, "" where they
@@ -86,7 +86,7 @@ func (k *Kernel) surroundings() (outside, unknown string, err error) {
 		}
 		parts, unknown = append(parts, headers), why
 	}
-	return digest(parts...), unknown, nil
+	return Digest(parts...), unknown, nil
 }
 
 func fileDigest(path string) (string, error) {
@@ -153,5 +153,5 @@ func (k *Kernel) headers() (all, why string) {
 			return "", fmt.Sprintf("a source includes what cannot be read off it, and not all that it may be can be read: %v", err)
 		}
 	}
-	return digest(parts...), ""
+	return Digest(parts...), ""
 }
