@@ -66,6 +66,23 @@ func ArgumentFiles(text string) []string {
 	return out
 }
 
+// ArgumentBytes is how large the shape in an argument's text makes its buffer, in bytes,
+// before anything is made: 0 of values, of buffers whose shape a file tells, and of what
+// ParseArgument refuses.
+func ArgumentBytes(text string) int64 {
+	head, _, isBuffer := strings.Cut(text, ":")
+	name, inner, shaped := strings.Cut(head, "[")
+	t, err := numcheck.ParseType(name)
+	if !isBuffer || !shaped || err != nil {
+		return 0
+	}
+	shape, err := parseShape(inner, t)
+	if err != nil {
+		return 0
+	}
+	return (&CaseBuffer{Type: t, Shape: shape}).Size()
+}
+
 func parseValue(text string) (*CaseArg, error) {
 	kind, value, ok := strings.Cut(text, "=")
 	if !ok || value == "" {
@@ -101,6 +118,9 @@ func parseBuffer(head, contents, dir string, r *rand.Rand) (*CaseBuffer, error) 
 	}
 	contents, want, compared := strings.Cut(contents, ",want=")
 	if compared {
+		if !strings.HasSuffix(want, ".npy") {
+			return nil, fmt.Errorf("want=%s: want a FILE.npy with what the buffer must hold at the end", want)
+		}
 		a, err := readTyped(beside(dir, want), t)
 		if err != nil {
 			return nil, err

@@ -54,6 +54,17 @@ func TestParseArgument(t *testing.T) {
 	require.Equal(t, b.Buffer.Want, b.Buffer.Data)
 }
 
+func TestArgumentBytes(t *testing.T) {
+	for text, want := range map[string]int64{
+		"f16[3x4]:random": 24, "u8[0]:zeros": 0, "f32[17179869184]:none,want=y.npy": 1 << 36, "f16:x.npy": 0,
+		"i32=7": 0, "f32[x]:none": 0, "f33[8]:none": 0, "f32[17179869185]:none": 0,
+	} {
+		require.Equal(t, want, ArgumentBytes(text), text)
+	}
+	_, err := ParseArgument("f32[4]:none,want=2", 0, 0, "")
+	require.ErrorContains(t, err, "want=2: want a FILE.npy")
+}
+
 func TestArgumentsOfImpossibleSizes(t *testing.T) {
 	for _, text := range []string{
 		"f32[17179869185]:none", "f32[4294967296x4294967296]:none", // 2^66 bytes

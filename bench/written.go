@@ -115,6 +115,7 @@ func (r *caseRun) compareBuffer(i int, got []byte, never []bool) (BufferResult, 
 	}
 	if len(c.First) > 0 && (first == nil || c.First[0].Index < first.Index) {
 		first = &c.First[0]
+		first.Unset = b.unset(int(first.Index))
 	}
 	res.Mismatches, res.MaxAbs, res.First = c.Mismatches+missing, c.MaxAbs, first
 	if c.MaxRel > 0 || c.MaxAbs == 0 {

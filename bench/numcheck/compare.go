@@ -72,11 +72,15 @@ type Mismatch struct {
 	Want  Value `json:"want"`
 
 	Unwritten bool `json:"never_written,omitempty"` // then Got is no one's value
+	Unset     bool `json:"no_reference,omitempty"`  // the reference did not write it: Want is no one's value
 }
 
 func (m *Mismatch) String() string {
-	if m.Unwritten {
+	switch {
+	case m.Unwritten:
 		return fmt.Sprintf("[%d] was never written, want %v", m.Index, m.Want)
+	case m.Unset:
+		return fmt.Sprintf("[%d] is %v, but the reference did not write element %d", m.Index, m.Got, m.Index)
 	}
 	return fmt.Sprintf("[%d] is %v, want %v", m.Index, m.Got, m.Want)
 }

@@ -139,6 +139,9 @@ func (d *Device) Name() string {
 // Provenance is bench.Counted.
 func (d *Device) Provenance() bench.Provenance { return bench.Counted }
 
+// Memory is how many bytes of global memory it has, for all buffers together.
+func (d *Device) Memory() int64 { return d.mem.most }
+
 // Alloc reserves global memory.
 func (d *Device) Alloc(size, align int64) (bench.Buffer, error) {
 	if size < 0 {

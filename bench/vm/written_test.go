@@ -1,8 +1,10 @@
 package vm_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -74,6 +76,7 @@ func TestNeverWritten(t *testing.T) {
 						c.Buffers[0].Unset[i] = true
 					}
 					require.True(t, runWritten(t, c, bench.RunOptions{}, tracks, checks).OK, at)
+					requireUnsetSaid(t, c, tracks, checks, at)
 
 					c.Buffers[0].Unset = nil
 					r = runWritten(t, c, bench.RunOptions{Blocks: [][3]uint32{{1, 0, 0}}, Keep: true}, tracks, checks)
@@ -86,6 +89,21 @@ func TestNeverWritten(t *testing.T) {
 			}
 		}
 	}
+}
+
+// requireUnsetSaid runs a kernel that writes an element which the reference did not.
+func requireUnsetSaid(t *testing.T, c *bench.Case, tracks bool, checks vm.Checks, at string) {
+	t.Helper()
+	b := &c.Buffers[0]
+	right, unset := b.Want, b.Unset
+	defer func() { b.Want, b.Unset = right, unset }()
+	b.Want, b.Unset = bytes.Clone(right), slices.Clone(unset)
+	b.Want[8] ^= 1
+	b.Unset[2] = true
+	r := runWritten(t, c, bench.RunOptions{}, tracks, checks)
+	require.False(t, r.OK, at)
+	require.EqualValues(t, 1, r.Buffers[0].Mismatches, at)
+	require.Contains(t, r.Buffers[0].First.String(), "but the reference did not write element 2", at)
 }
 
 func runWritten(t *testing.T, c *bench.Case, opt bench.RunOptions, tracks bool, checks vm.Checks) *bench.Result {

@@ -183,7 +183,7 @@ func (w *writer) count(c Count) error {
 func dropout(p float64) (field, code jen.Code) {
 	text := strconv.FormatFloat(p, 'g', -1, 64)
 	value := jen.Qual("cmp", "Or").Call(jen.Id("a").Dot("Dropout"), jen.Id(text))
-	return jen.Id("Dropout").Float64().Comment("probability that an element is dropped, below 1; 0: " + text),
+	return jen.Id("Dropout").Float64().Comment("probability that an element is dropped, below 1; -1: none; 0: " + text),
 		jen.List(jen.Id("threshold"), jen.Id("scale")).Op(":=").Id("n").Dot("dropout").Call(value)
 }
 

@@ -542,7 +542,7 @@ func (p *planner) counts(name string, numbers []int32, want, most int64) error {
 	}
 	for i, n := range numbers {
 		if n < 0 || int64(n) > most {
-			p.refuse("%s %d of number %d: want 0 to %d", name, n, i, most)
+			p.refuse("%s[%d] is %d: want 0 to %d", name, i, n, most)
 		}
 	}
 	return p.err
@@ -578,9 +578,13 @@ func (n *numbers) intFrom0(name string, x int64) uint64 {
 
 // dropout is what kernels take of a probability that an element is dropped: the draw of
 // 16 bits below which it is, and the factor of what is kept, so that the mean stays.
+// -1 is none, where 0 stands for the probability that the kernels were made with.
 func (n *numbers) dropout(p float64) (threshold uint32, scale float32) {
+	if p == -1 {
+		p = 0
+	}
 	if !(p >= 0 && p < 1) {
-		n.refuse("Dropout %g: want a probability from 0 up to, but not including, 1", p)
+		n.refuse("Dropout %g: want a probability from 0 up to, but not including, 1, or -1 for none", p)
 		return 0, 0
 	}
 	threshold = uint32(min(65535, math.Round(p*65536)))

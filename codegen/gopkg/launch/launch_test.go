@@ -266,7 +266,12 @@ func TestDropout(t *testing.T) {
 		require.Equal(t, num.DropoutThreshold(p), threshold, p)
 		require.Equal(t, float32(num.DropoutScale(threshold)), scale, p)
 	}
-	for _, p := range []float64{-0.1, 1, 2, math.NaN(), math.Inf(1), math.Inf(-1)} {
+	var none numbers
+	threshold, scale := none.dropout(-1)
+	require.NoError(t, none.err)
+	require.Zero(t, threshold)
+	require.EqualValues(t, 1, scale)
+	for _, p := range []float64{-0.1, -2, 1, 2, math.NaN(), math.Inf(1), math.Inf(-1)} {
 		var n numbers
 		n.dropout(p)
 		require.ErrorContains(t, n.err, "want a probability from 0 up to, but not including, 1", p)

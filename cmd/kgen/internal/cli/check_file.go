@@ -15,6 +15,7 @@ import (
 
 	"github.com/kgen-dev/kgen/bench"
 	"github.com/kgen-dev/kgen/bench/numcheck"
+	"github.com/kgen-dev/kgen/bench/vm"
 	"github.com/kgen-dev/kgen/codegen/nvrtc"
 	"github.com/kgen-dev/kgen/codegen/ptx"
 	"github.com/kgen-dev/kgen/codegen/target"
@@ -57,6 +58,9 @@ func (a *app) checkFile(ctx context.Context, name, gpuName string, m *machineFla
 	}
 	return a.runOn(ctx, m.opener(gpu), &f.extent, func(dev bench.Device) (*bench.Case, error) {
 		c := &bench.Case{File: name, PTXFile: ptxOf(name), Tolerance: f.tolerance}
+		if err := f.fit(dev); err != nil {
+			return nil, usage(err)
+		}
 		if err := f.launch(c, m.seed); err != nil {
 			return nil, usage(err)
 		}
@@ -85,6 +89,23 @@ func optionalGPU(name string) (*target.GPU, error) {
 		return nil, nil
 	}
 	return lookupGPU(name)
+}
+
+// fit holds the buffers together to what the virtual machine has room for, before they
+// are made.
+func (f *launchFlags) fit(dev bench.Device) error {
+	machine, ok := dev.(*vm.Device)
+	if !ok {
+		return nil
+	}
+	var total int64
+	for _, text := range f.args {
+		total += bench.ArgumentBytes(text)
+	}
+	if most := machine.Memory(); total > most {
+		return fmt.Errorf("--arg: buffers of %d bytes together: want at most %d, which the virtual machine has here", total, most)
+	}
+	return nil
 }
 
 // launch adds the launch and its buffers to a case; the kernel is not known yet.

@@ -340,7 +340,7 @@ time, but of each kernel and GPU the newest --keep.`,
 				if a.json {
 					return a.printJSON(map[string]any{"runs": len(ids), "evaluations": n})
 				}
-				fmt.Fprintf(a.out, "removed %d runs with %d evaluations\n", len(ids), n)
+				fmt.Fprintf(a.out, "removed %s with %s\n", numberOf(len(ids), "run"), numberOf(n, "evaluation"))
 				return nil
 			})
 		},

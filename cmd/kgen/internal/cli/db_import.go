@@ -63,7 +63,7 @@ func (a *app) importRuns(ctx context.Context, f *dbFlags, file string) error {
 		if a.json {
 			return a.printJSON(report)
 		}
-		fmt.Fprintf(a.out, "added %d evaluations in %d runs", report.Evaluations, len(report.Runs))
+		fmt.Fprintf(a.out, "added %s in %s", numberOf(report.Evaluations, "evaluation"), numberOf(len(report.Runs), "run"))
 		if report.Known > 0 {
 			fmt.Fprintf(a.out, "; %d were there", report.Known)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,6 +47,9 @@ type familyVerb struct {
 	// else nil.
 	alone func(gpu string) func(ctx context.Context) error
 
+	// fileFlag is the flag that takes a file, for who names one in a family's place.
+	fileFlag string
+
 	otherwise string // what may stand instead of a family, for the message that it is missing
 }
 
@@ -69,8 +73,7 @@ func (a *app) familyCommand(v familyVerb) *cobra.Command {
 			if v.takes(args[0]) {
 				return positional("FILE")(c, args)
 			}
-			_, err := kernelFamily(args[0])
-			return err
+			return v.refuse(c, args[0])
 		},
 		RunE: func(c *cobra.Command, args []string) error { // families are subcommands: a file
 			if run := v.standsAlone(gpu); run != nil {
@@ -84,8 +87,7 @@ func (a *app) familyCommand(v familyVerb) *cobra.Command {
 	}
 	parent.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		if words := c.Flags().Args(); c == parent && len(words) > 0 && !v.takes(words[0]) {
-			_, err := kernelFamily(words[0]) // whose flags these may be
-			return err
+			return v.refuse(c, words[0]) // whose flags these may be
 		}
 		return flagError(c, err)
 	})
@@ -109,6 +111,15 @@ func (a *app) familyCommand(v familyVerb) *cobra.Command {
 // takes says whether a word names a file that the command takes.
 func (v *familyVerb) takes(word string) bool {
 	return slices.ContainsFunc(v.endings, func(end string) bool { return strings.HasSuffix(word, end) })
+}
+
+// refuse refuses a word that is no family.
+func (v *familyVerb) refuse(c *cobra.Command, word string) error {
+	if v.fileFlag != "" && filepath.Ext(word) != "" {
+		return usagef("%[1]s %[2]s: want a family, and the file as --%[3]s %[2]s: one of %[4]s", c.CommandPath(), word, v.fileFlag, strings.Join(familyNames(), ", "))
+	}
+	_, err := kernelFamily(word)
+	return err
 }
 
 func (v *familyVerb) standsAlone(gpu string) func(context.Context) error {

@@ -381,11 +381,11 @@ func requireRefusals(t *testing.T, program string) {
 		{"paged", pages("Pages", 0), 0, "Pages 0: want 1 to", nil},
 		{"paged", pages("Entries", 1<<27), 0, "sizes too large for indices of 32 bits: 16 * E + ", nil},
 		{"paged", pages("Batch", 2), 0, "Len of 3 numbers: want 2", []int32{1, 2, 3}},
-		{"paged", pages("Batch", 2), 0, "Len -1 of number 1: want 0 to 48", []int32{0, -1}},
-		{"paged", pages("Batch", 2), 0, "Len 49 of number 0: want 0 to 48", []int32{49, 48}},
+		{"paged", pages("Batch", 2), 0, "Len[1] is -1: want 0 to 48", []int32{0, -1}},
+		{"paged", pages("Batch", 2), 0, "Len[0] is 49: want 0 to 48", []int32{49, 48}},
 		{"paged", pages("Batch", 2), 0, "address 0: want one on the device", []int32{0, 48}},
 		{"paged-append", pages("Entries", 0), 0, "Entries 0: want 1 to", nil},
-		{"paged-append", pages("Batch", 2), 0, "Len 49 of number 0: want 0 to 48", []int32{49, 48}},
+		{"paged-append", pages("Batch", 2), 0, "Len[0] is 49: want 0 to 48", []int32{49, 48}},
 		{"paged-append", sizes{"Batch": 1, "Query": 1 << 20, "KVHeads": 1 << 12, "Entries": 1, "Pages": 1}, 0, "sizes too large for indices of 32 bits", nil},
 	} {
 		args := map[string]any{"Dropout": tt.dropout}

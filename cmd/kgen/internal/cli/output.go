@@ -30,6 +30,14 @@ func (w *writer) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// numberOf is a number of things in words, of a noun whose plural ends in s.
+func numberOf[N int | int64](n N, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
 // table lines up columns of results, until it is flushed.
 func (a *app) table() *tabwriter.Writer {
 	return tabwriter.NewWriter(&trimmer{w: a.out}, 0, 0, 2, ' ', 0)

@@ -88,6 +88,9 @@ func (m *modelFlags) run(a *app, gpu string) error {
 	if err := m.figure.check(); err != nil {
 		return err
 	}
+	if m.setting.Page < 1 {
+		return usagef("--page %d: want 1 or more tokens of a page", m.setting.Page)
+	}
 	r := m.setting
 	r.Links, r.Reached, r.Operations = m.links.value, m.reached.value, m.operations.value
 	if r.Roofs, err = m.figure.roofs(g); err != nil {

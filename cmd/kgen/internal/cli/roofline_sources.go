@@ -204,6 +204,9 @@ func (f *importFlags) readImport(file string) (data []byte, err error) {
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
 		err = fmt.Errorf("%s:1: UTF-16, as PowerShell's > writes: want UTF-8", file)
 	}
+	if err == nil && len(data) == 0 {
+		err = fmt.Errorf("%s: the file is empty: want what a profiler, a tuner or kgen wrote", file)
+	}
 	return data, usage(err)
 }
 

@@ -193,11 +193,7 @@ func whatIsWrong(r *bench.Result) string {
 	var parts []string
 	for _, b := range r.Buffers {
 		if b.Mismatches > 0 {
-			elements := "elements"
-			if b.Mismatches == 1 {
-				elements = "element"
-			}
-			parts = append(parts, fmt.Sprintf("%s is wrong in %d %s", bufferName(b), b.Mismatches, elements))
+			parts = append(parts, fmt.Sprintf("%s is wrong in %s", bufferName(b), numberOf(b.Mismatches, "element")))
 		}
 	}
 	if r.Failure != nil {

@@ -125,8 +125,9 @@ func (a *app) tableLookup() *cobra.Command {
 	var file string
 	return a.familyCommand(familyVerb{
 		name: "lookup", short: "Look a problem up in a table",
-		long:    "Look a problem up in a table: the configurations to try first, how the entry was chosen,\nat which distance, and how old it is.",
-		example: "  kgen table lookup gemm --gpu h100 --table table.json --m 4096",
+		long:     "Look a problem up in a table: the configurations to try first, how the entry was chosen,\nat which distance, and how old it is.",
+		example:  "  kgen table lookup gemm --gpu h100 --table table.json --m 4096",
+		fileFlag: "table",
 		flags: func(c *cobra.Command) {
 			filledFlag(c, &file, "table", "", "`FILE` of the table")
 			a.jsonFlag(c)

@@ -20,7 +20,7 @@ func (a *app) printTuning(j *job, r *tune.Result, workers []queue.Standing) erro
 		return err
 	}
 	if n := len(r.Wrong); n > 0 {
-		return wrong(fmt.Errorf("%s: %d wrong kernels found and left out; the first: %s", r.Kernel, n, r.Wrong[0].Config))
+		return wrong(fmt.Errorf("%s: %s found and left out; the first: %s", r.Kernel, numberOf(n, "wrong kernel"), r.Wrong[0].Config))
 	}
 	return nil
 }

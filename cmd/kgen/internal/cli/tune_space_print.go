@@ -157,7 +157,7 @@ func (a *app) printSpace(b *spec.Bound, r *spaceReport) error {
 		return err
 	}
 	if n := len(r.Wrong); n > 0 {
-		return wrong(fmt.Errorf("%s: %d wrong configurations found and left out; the first: %s", visible(r.Kernel), n, r.Wrong[0].Config))
+		return wrong(fmt.Errorf("%s: %s found and left out; the first: %s", visible(r.Kernel), numberOf(n, "wrong configuration"), r.Wrong[0].Config))
 	}
 	return nil
 }
@@ -245,7 +245,7 @@ func limitOf(limits map[string]float64) roofline.Unit {
 func drawProgress(b *spec.Bound, r *explore.Result) ([]byte, error) {
 	p := plot.Progress{
 		Title:    fmt.Sprintf("%s on %s", visible(b.Name), b.GPU.Name),
-		Subtitle: fmt.Sprintf("%d configurations tried, the best: %s", len(r.Tried), r.Best[0].Config),
+		Subtitle: fmt.Sprintf("%s tried, the best: %s", numberOf(len(r.Tried), "configuration"), r.Best[0].Config),
 		From:     r.Best[0].Evaluation.Provenance,
 	}
 	for _, t := range r.Tried {
