@@ -104,7 +104,7 @@ func (unsplit) Space(gpu *target.GPU) (*space.Bound, error) {
 	s := space.Space{
 		Params: []space.Param{
 			{Name: "BM", Values: []int{32, 64}}, {Name: "BN", Values: []int{64}}, {Name: "BK", Values: []int{32}},
-			{Name: "warps", Values: []int{4}}, {Name: "stages", Values: []int{2, 3}}, {Name: "group", Values: []int{1}}, {Name: "split", Values: []int{1}}, {Name: "cluster", Values: []int{1}}, {Name: "persistent", Values: []int{0}}, {Name: "hilbert", Values: []int{0}}, {Name: "portable", Values: []int{0}}, {Name: "copy", Values: []int{0}},
+			{Name: "warps", Values: []int{4}}, {Name: "stages", Values: []int{2, 3}}, {Name: "group", Values: []int{1}}, {Name: "split", Values: []int{1}}, {Name: "cluster", Values: []int{1}}, {Name: "persistent", Values: []int{0}}, {Name: "hilbert", Values: []int{0}}, {Name: "portable", Values: []int{0}}, {Name: "copy", Values: []int{0}}, {Name: "atomic", Values: []int{0}},
 		},
 	}
 	return s.Bind(family.Env(gpu))

@@ -79,7 +79,7 @@ func (few) Space(gpu *target.GPU) (*space.Bound, error) {
 	s := space.Space{
 		Params: []space.Param{
 			{Name: "BM", Values: []int{32, 64}}, {Name: "BN", Values: []int{32, 64}}, {Name: "BK", Values: []int{32}},
-			{Name: "warps", Values: []int{4, 8}}, {Name: "stages", Values: []int{2, 3, 4}}, {Name: "group", Values: []int{1}}, {Name: "split", Values: []int{1, 2}}, {Name: "cluster", Values: []int{1}}, {Name: "persistent", Values: []int{0}}, {Name: "hilbert", Values: []int{0}}, {Name: "portable", Values: []int{0}}, {Name: "copy", Values: []int{0}},
+			{Name: "warps", Values: []int{4, 8}}, {Name: "stages", Values: []int{2, 3, 4}}, {Name: "group", Values: []int{1}}, {Name: "split", Values: []int{1, 2}}, {Name: "cluster", Values: []int{1}}, {Name: "persistent", Values: []int{0}}, {Name: "hilbert", Values: []int{0}}, {Name: "portable", Values: []int{0}}, {Name: "copy", Values: []int{0}}, {Name: "atomic", Values: []int{0}},
 		},
 		Constraints: []space.Constraint{{Name: "warp tile", Expr: "BM*BN >= 256*warps"}},
 	}
@@ -398,7 +398,11 @@ func TestKilledRunResumes(t *testing.T) {
 				require.NoError(t, cmd.Process.Kill())
 			}
 		}
-		if cmd.Wait() == nil {
+		err = cmd.Wait()
+		if lines < kill {
+			require.NoError(t, err, "a run that was not killed")
+		}
+		if err == nil {
 			require.Greater(t, kill, 5, "no run was killed")
 			break
 		}
