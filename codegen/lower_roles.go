@@ -80,9 +80,6 @@ func (l *lowering) mainWarps() int {
 }
 
 const (
-	// registersPerSM is what the blocks of a multiprocessor share (CUDA C Programming
-	// Guide, technical specifications of compute capability 9.0).
-	registersPerSM = 64 << 10
 	// besideRegisters are what a thread needs beside accumulators, in the loop and for an
 	// epilogue: where its share of a multiprocessor's registers does not leave more, it is
 	// given some.
@@ -114,7 +111,7 @@ func (l *lowering) registersOfRoles(o *ir.Op) (fewer, more int) {
 			accumulators += n // the sums that it is added to
 		}
 	}
-	start := registersPerSM / l.s.Threads / 8 * 8
+	start := simt.RegistersPerSM / l.s.Threads / 8 * 8
 	rest := func(fewer int) int {
 		return min(mostRegisters, (start*l.s.Threads-fewer*32*copyWarps)/(32*l.mainWarps())/8*8)
 	}

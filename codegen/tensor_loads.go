@@ -60,7 +60,7 @@ const besideSums = 26
 // hold that threads of so many warps and the role that copies start with: ptxas looks at no
 // others, whatever the threads may have later.
 func mostColumns(warps int) int {
-	start := registersPerSM / (32 * (warps + copyWarps)) / 8 * 8
+	start := simt.RegistersPerSM / (32 * (warps + copyWarps)) / 8 * 8
 	return min(simt.MaxWgmmaN, 2*(start-besideSums))
 }
 

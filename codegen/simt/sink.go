@@ -7,10 +7,11 @@ const (
 	sunkRegisters = 64
 	// mostLive is what a thread's registers hold beside what ptxas adds of its own.
 	mostLive = 224
-	// registersPerSM are those that the threads of a block share at most (CUDA C
-	// Programming Guide, technical specifications).
-	registersPerSM = 64 << 10
 )
+
+// RegistersPerSM is how many registers of 32 bits the blocks of a multiprocessor share (CUDA
+// C Programming Guide, technical specifications): a block's threads have no more.
+const RegistersPerSM = 64 << 10
 
 // Sink moves loads from global memory and arithmetic to before the first use of their
 // results, where what is loaded together is more than a thread has registers for and what is
@@ -19,7 +20,7 @@ const (
 // knows best, and better where there is too little room either way.
 func Sink(k *Kernel) {
 	s := sinker{k: k}
-	stretches(k.Body, min(mostLive, registersPerSM/k.Threads), s.stretch)
+	stretches(k.Body, min(mostLive, RegistersPerSM/k.Threads), s.stretch)
 }
 
 type sinker struct {
